@@ -1,1 +1,53 @@
-//! Under construction.
+//! The vocabulary of the gateway: what every other crate of the workspace talks about.
+//!
+//! **For**: names and their rules, raw JSON that is never re-serialised, tools and catalogues, the one
+//! model of a call and its outcome (design §1), the ports that layers implement for one another, and
+//! errors sorted by whose fault they are (design §8).
+//!
+//! **Must not know**: tokio, hyper, clocks, files, configuration, MCP framing. Everything here is a
+//! value or a trait.
+//!
+//! ```
+//! use gateway_domain::{RawObject, ToolRef};
+//!
+//! let reference = ToolRef::parse("files__read")?;
+//! assert_eq!((reference.downstream(), reference.tool()), ("files", "read"));
+//!
+//! let params = RawObject::parse(r#"{"name":"files__read","arguments":{"n":1e400}}"#)?;
+//! let forwarded = params.edit().set("name", r#""read""#).finish();
+//! assert_eq!(forwarded.as_str(), r#"{"name":"read","arguments":{"n":1e400}}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod call;
+mod caller;
+mod capabilities;
+mod catalog;
+mod error;
+mod json;
+mod name;
+mod outcome;
+mod param_header;
+mod port;
+mod status;
+mod tool;
+
+pub use call::{Call, Era, Event, EventSink, Exchange, LogLevel, Params, SessionKey, Target, View};
+pub use caller::Caller;
+pub use capabilities::ClientCapabilities;
+pub use catalog::{Catalog, CatalogEntry, DuplicateName};
+pub use error::{
+    CallerError, DownstreamError, DownstreamFault, Error, Execution, InternalError, OperatorError,
+};
+pub use json::{DEPTH_LIMIT, JsonError, JsonKind, Key, ObjectEdit, RawJson, RawObject, Scanner};
+pub use name::{
+    DownstreamName, DownstreamNameError, NAMESPACE_SEPARATOR, ToolRef, ToolRefError, separators_in,
+};
+pub use outcome::{Outcome, PeerError};
+pub use param_header::{ParamHeader, ParamKind};
+pub use port::{
+    Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, OfferedTool, PeerInfo, Session,
+    SessionProfile, Sessions, ToolPage, ToolsPage,
+};
+pub use status::{DownstreamState, DownstreamStatus};
+pub use tool::Tool;

@@ -1,0 +1,63 @@
+"""Named rows: run, shown as they end, counted."""
+
+import fnmatch
+import time
+import traceback
+from pathlib import Path
+
+from .process import Failed
+
+TAIL_LINES = 25
+
+
+class Report:
+        self._patterns = patterns
+        self.logs = logs
+        self.passed = 0
+        self.failed: list[str] = []
+
+    def wants(self, name: str) -> bool:
+        return not self._patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def wants_any(self, section: str) -> bool:
+        """May a row of this section be asked for? Decides what has to be started."""
+        heads = [pattern.partition("/")[0] for pattern in self._patterns]
+        return not heads or any(fnmatch.fnmatchcase(section, head) for head in heads)
+
+    def row(self, name: str, check) -> None:
+        """Runs `check` unless a pattern leaves the row out; whatever it raises is the row's failure."""
+        if not self.wants(name):
+            return
+        began = time.monotonic()
+        try:
+            check()
+        except Failed as error:
+            self.add(name, str(error))
+        except Exception as error:  # a mistake in the tier fails its row, not the other rows
+            traceback.print_exc()
+            self.add(name, f"{type(error).__name__}: {error}")
+        else:
+            self.add(name, None, time.monotonic() - began)
+
+    def add(self, name: str, reason: str | None, seconds: float | None = None) -> None:
+        """A row whose outcome is known; no reason means that it passed."""
+        if not self.wants(name):
+            return
+        if reason is None:
+            self.passed += 1
+            print(f"ok    {name}" + (f" ({seconds:.1f} s)" if seconds is not None else ""), flush=True)
+        else:
+            self.failed.append(f"{name}: {reason}")
+            print(f"FAIL  {name}: {reason}", flush=True)
+
+    def close(self, seconds: float) -> int:
+        """Prints what failed, the ends of the logs and the last line; the exit code."""
+        if self.failed:
+            for log in sorted(self.logs.glob("*.log")):
+                lines = log.read_text(errors="replace").splitlines()
+                if lines:
+                    print(f"--- the end of {log}", *lines[-TAIL_LINES:], sep="\n")
+            print("--- failed rows", *self.failed, sep="\n")
+        print(f"interop: {seconds:.0f} s, logs in {self.logs}")
+        print(f"{self.passed} passed, {len(self.failed)} failed", flush=True)
+        return 1 if self.failed or not self.passed else 0

@@ -1,0 +1,44 @@
+//! TOML.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Node, SyntaxError, line_at};
+
+pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let table = DeTable::parse(text).map_err(|error| SyntaxError {
+        line: error.span().map(|span| line_at(text, span.start)),
+        message: error.message().to_owned(),
+    })?;
+    Ok(of_table(table.into_inner(), text))
+}
+
+pub(super) fn parse_value(text: &str) -> Option<Node> {
+    Some(of_value(DeValue::parse(text).ok()?.into_inner(), text))
+}
+
+fn of_table(table: DeTable<'_>, text: &str) -> Node {
+    let members = table.into_iter().map(|(key, value)| {
+        let line = line_at(text, key.span().start);
+        (key.into_inner().into_owned(), line, of_value(value.into_inner(), text))
+    });
+    Node::Table(members.collect())
+}
+
+fn of_value(value: DeValue<'_>, text: &str) -> Node {
+    match value {
+        DeValue::String(value) => Node::Text(value.into_owned()),
+        DeValue::Boolean(value) => Node::Bool(value),
+        DeValue::Integer(value) => i128::from_str_radix(value.as_str(), value.radix())
+            .map_or_else(|_| Node::Text(value.as_str().to_owned()), Node::Integer),
+        DeValue::Float(value) => {
+            value.as_str().parse().map_or_else(|_| Node::Text(value.as_str().to_owned()), Node::Float)
+        }
+        DeValue::Datetime(value) => Node::Text(value.to_string()),
+        DeValue::Array(items) => {
+            let at = |item: &Spanned<DeValue<'_>>| line_at(text, item.span().start);
+            Node::List(items.into_iter().map(|item| (at(&item), of_value(item.into_inner(), text))).collect())
+        }
+        DeValue::Table(table) => of_table(table, text),
+    }
+}

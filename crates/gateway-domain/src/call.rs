@@ -1,0 +1,179 @@
+use std::{fmt, sync::Arc};
+
+use crate::{Caller, ClientCapabilities, DownstreamName, ParamHeader, RawObject};
+
+/// The two eras of the protocol (protocol.md §1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// An `initialize` handshake sets version and capabilities for a session (2024-11-05 to 2025-11-25).
+    Legacy,
+    /// Every request carries them itself (2026-07-28).
+    Modern,
+}
+
+impl Era {
+    /// The word used in logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
+
+/// Which part of the gateway a client talks to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum View {
+    /// `/mcp`: everything, names with prefixes.
+    All,
+    /// `/mcp/NAME`: one downstream, names as it gave them (design §5).
+    Downstream(DownstreamName),
+}
+
+/// What a call is for.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A tool by the name a client was shown; *resolve* turns it into [`Target::Tool`].
+    Exposed {
+        /// Where the client was shown it.
+        view: View,
+        /// The name.
+        name: Arc<str>,
+    },
+    /// A downstream's tool by its own name.
+    Tool {
+        /// The downstream that has it.
+        downstream: DownstreamName,
+        /// The name, byte for byte as the downstream reported it.
+        name: Arc<str>,
+        /// Which of its arguments are mirrored in headers.
+        headers: Arc<[ParamHeader]>,
+    },
+}
+
+/// The `params` of a request as they arrived, `_meta` indexed with them.
+#[derive(Debug, Clone)]
+pub struct Params {
+    /// The whole object.
+    pub object: RawObject,
+    /// Its `_meta`, if it has one.
+    pub meta: Option<RawObject>,
+}
+
+impl Params {
+    /// Params with no members, for methods that need none.
+    pub fn empty() -> Self {
+        Self { object: RawObject::empty(), meta: None }
+    }
+}
+
+/// A call that stands alone: who asks, for what, with what, and where things go meanwhile (design §1).
+/// Dropping the future that answers it cancels it.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is called.
+    pub target: Target,
+    /// The client's own `params`. Name, `_meta` and the like are replaced hop by hop.
+    pub params: Params,
+    /// Who calls.
+    pub caller: Caller,
+    /// The circumstances.
+    pub exchange: Exchange,
+}
+
+/// Who holds the downstream sessions that a call uses (design §6).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SessionKey {
+    /// A legacy client's session.
+    Legacy {
+        /// Its id inside the gateway.
+        id: Arc<str>,
+    },
+    /// A modern caller: one session for each set of capabilities it declares.
+    Modern {
+        /// Who.
+        caller: Caller,
+        /// What the request declared.
+        capabilities: ClientCapabilities,
+    },
+}
+
+/// The circumstances of a call.
+#[derive(Clone)]
+pub struct Exchange {
+    /// The client's era. A downstream that speaks both is spoken to in this one.
+    pub era: Era,
+    /// Who holds the downstream sessions.
+    pub session: SessionKey,
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+    /// Whether the client asked for progress.
+    pub wants_progress: bool,
+    /// The lowest level of log messages the client wants with this call.
+    pub log_level: Option<LogLevel>,
+    /// Where progress and logs of this call go.
+    pub events: Arc<dyn EventSink>,
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("era", &self.era)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Something that happens while a call runs. Params are as the downstream wrote them; the token inside
+/// is that hop's and is replaced on the way out.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// `notifications/progress`.
+    Progress(RawObject),
+    /// `notifications/message`.
+    Log(RawObject),
+}
+
+/// Takes the events of one call. Must not block: an event that cannot be taken is dropped and counted
+/// by the sink.
+pub trait EventSink: Send + Sync {
+    /// Takes one event.
+    fn emit(&self, event: Event);
+}
+
+/// RFC 5424 severities as MCP names them, lowest first (protocol.md §11.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the protocol's own names")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    const NAMES: [(&'static str, Self); 8] = [
+        ("debug", Self::Debug),
+        ("info", Self::Info),
+        ("notice", Self::Notice),
+        ("warning", Self::Warning),
+        ("error", Self::Error),
+        ("critical", Self::Critical),
+        ("alert", Self::Alert),
+        ("emergency", Self::Emergency),
+    ];
+
+    /// The level of this name; `None` for any other text.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
+    }
+
+    /// The level's name.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+}

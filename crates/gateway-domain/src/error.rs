@@ -1,0 +1,215 @@
+//! Errors by fault (design §8). Each carries fields; only the edge turns them into statuses and codes.
+
+use std::time::Duration;
+
+use crate::DownstreamName;
+
+/// What went wrong, by whose fault it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The caller asked for something that cannot be done.
+    #[error(transparent)]
+    Caller(#[from] CallerError),
+    /// A downstream failed.
+    #[error(transparent)]
+    Downstream(#[from] Box<DownstreamError>),
+    /// The operator has to change something.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+    /// The gateway has a bug.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
+}
+
+impl From<DownstreamError> for Error {
+    fn from(error: DownstreamError) -> Self {
+        Self::Downstream(Box::new(error))
+    }
+}
+
+/// The caller's fault, or the caller's wish.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallerError {
+    /// No such tool; also said of one that is hidden or forbidden.
+    #[error("unknown tool {name:?}")]
+    UnknownTool {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// No such downstream.
+    #[error("unknown downstream {name:?}")]
+    UnknownDownstream {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// `params` do not fit the method.
+    #[error("invalid params: {reason}")]
+    InvalidParams {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// A cursor this gateway did not give.
+    #[error("invalid cursor")]
+    InvalidCursor,
+    /// More at once than the limits allow.
+    #[error("too many {what} at once; the limit is {limit}")]
+    Overloaded {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit in force.
+        limit: usize,
+    },
+    /// The caller's session has ended.
+    #[error("the client session has been closed")]
+    SessionClosed,
+    /// The caller gave up.
+    #[error("cancelled by the caller")]
+    Cancelled,
+}
+
+/// Whether a failed call may have been carried out (promise 7 of security.md §0.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Execution {
+    /// The request provably never reached the downstream.
+    NotStarted,
+    /// It may have run.
+    Possible,
+}
+
+/// A downstream's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("downstream `{downstream}` {fault}")]
+pub struct DownstreamError {
+    /// Which one.
+    pub downstream: DownstreamName,
+    /// What it did.
+    pub fault: DownstreamFault,
+    /// Whether the call may have run.
+    pub execution: Execution,
+}
+
+/// What a downstream did wrong. Texts are for the operator: they may name commands and addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DownstreamFault {
+    /// It could not be started or connected to.
+    #[error("cannot be reached: {reason}")]
+    Unreachable {
+        /// Why.
+        reason: String,
+    },
+    /// Its process ended, or its connection closed.
+    #[error("ended: {reason}")]
+    Ended {
+        /// Exit status and last words.
+        reason: String,
+    },
+    /// It would not open a session.
+    #[error("refused the handshake: {reason}")]
+    Handshake {
+        /// What it answered.
+        reason: String,
+    },
+    /// It did not answer in time.
+    #[error("did not answer within {after:?}")]
+    TimedOut {
+        /// How long was waited.
+        after: Duration,
+    },
+    /// It answered with something that is not MCP.
+    #[error("answered nonsense: {reason}")]
+    Nonsense {
+        /// What was wrong with it.
+        reason: String,
+    },
+    /// It answered with more than is allowed.
+    #[error("answered with more than {limit} bytes")]
+    TooLarge {
+        /// The limit in force.
+        limit: usize,
+    },
+    /// It answered an HTTP status that carries no MCP message.
+    #[error("answered HTTP status {status}")]
+    Status {
+        /// The status.
+        status: u16,
+    },
+    /// It wants other credentials.
+    #[error("refused the credentials (HTTP status {status}); check `headers` in its configuration")]
+    Unauthorized {
+        /// 401 or 403.
+        status: u16,
+    },
+    /// All its sessions are in use.
+    #[error("has no free session: all {max} are in use")]
+    Exhausted {
+        /// The pool's size.
+        max: usize,
+    },
+    /// It failed too often and is left alone for a while.
+    #[error("is broken and not tried again for {retry_in:?}: {reason}")]
+    Broken {
+        /// When it will be tried again.
+        retry_in: Duration,
+        /// Its last failure.
+        reason: String,
+    },
+    /// The gateway has closed it.
+    #[error("has been closed")]
+    Closed,
+    /// It asks for input in a way this release does not carry.
+    #[error("asked for input, which this client cannot give")]
+    InputRequired,
+}
+
+impl DownstreamFault {
+    /// This fault of `downstream`, for a request that never reached it.
+    pub fn before(self, downstream: &DownstreamName) -> Error {
+        self.with(downstream, Execution::NotStarted)
+    }
+
+    /// This fault of `downstream`, for a request that may have run.
+    pub fn during(self, downstream: &DownstreamName) -> Error {
+        self.with(downstream, Execution::Possible)
+    }
+
+    fn with(self, downstream: &DownstreamName, execution: Execution) -> Error {
+        DownstreamError { downstream: downstream.clone(), fault: self, execution }.into()
+    }
+
+    /// A word for metrics and `data.kind` (design §8).
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "downstream_unreachable",
+            Self::Ended { .. } => "downstream_ended",
+            Self::Handshake { .. } => "downstream_handshake",
+            Self::TimedOut { .. } => "downstream_timeout",
+            Self::Nonsense { .. } => "downstream_invalid_answer",
+            Self::TooLarge { .. } => "downstream_answer_too_large",
+            Self::Status { .. } => "downstream_status",
+            Self::Unauthorized { .. } => "downstream_unauthorized",
+            Self::Exhausted { .. } => "downstream_pool_exhausted",
+            Self::Broken { .. } => "downstream_broken",
+            Self::Closed => "downstream_closed",
+            Self::InputRequired => "downstream_input_required",
+        }
+    }
+}
+
+/// Only the operator can mend it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperatorError {
+    /// Two parts of the configuration do not go together.
+    #[error("configuration: {reason}")]
+    Configuration {
+        /// What and where.
+        reason: String,
+    },
+}
+
+/// A bug in the gateway.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("internal error: {what}; please report it")]
+pub struct InternalError {
+    /// What should not have happened.
+    pub what: &'static str,
+}
