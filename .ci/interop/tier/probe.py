@@ -26,6 +26,8 @@ class Probe:
     def __init__(self, era: str, capabilities: dict):
         self.era = era
         self.capabilities = capabilities
+        # Of the latest tools/list.
+        self.page_sizes: list[int] = []
         self._id = 0
 
     def __enter__(self):
@@ -65,9 +67,11 @@ class Probe:
     def tools(self) -> list[dict]:
         """Every page of tools/list."""
         found, cursor = [], None
+        self.page_sizes = []
         for _ in range(MAX_PAGES):
             result = self.request("tools/list", {"cursor": cursor} if cursor is not None else {})
             found += result["tools"]
+            self.page_sizes.append(len(result["tools"]))
             cursor = result.get("nextCursor")
             if cursor is None:
                 return found

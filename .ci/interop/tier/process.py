@@ -15,6 +15,10 @@ class Failed(Exception):
     """A row failed; the text is the reason that the report shows."""
 
 
+class Ended(Failed):
+    """A program ended by itself, so waiting for it is pointless."""
+
+
 class Program:
     """One running program. Leave the `with` block and its whole group is gone."""
 
@@ -37,11 +41,14 @@ class Program:
     def __exit__(self, *_):
         self.stop()
 
-    def running(self) -> bool:
-        return self.process.poll() is None
+    def must_run(self) -> None:
+        if self.process.poll() is not None:
+            raise Ended(f"{self.name} ended with exit code {self.process.returncode} (log: {self.log})")
 
     def stop(self) -> None:
         """End of input, then TERM, then KILL, each to the whole group."""
+        if self._errors.closed:
+            return
         if self.process.stdin:
             try:
                 self.process.stdin.close()
@@ -82,6 +89,8 @@ def until(what: str, seconds: float, attempt, every: float = 0.05):
         try:
             if value := attempt():
                 return value
+        except Ended as error:
+            raise Failed(f"{what}: {error}") from None
         except (Failed, OSError) as error:
             reason = f": {error}"
         if time.monotonic() > end:

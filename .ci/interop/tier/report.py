@@ -11,6 +11,7 @@ TAIL_LINES = 25
 
 
 class Report:
+    def __init__(self, patterns: list[str], logs: Path):
         self._patterns = patterns
         self.logs = logs
         self.passed = 0
@@ -39,9 +40,9 @@ class Report:
         else:
             self.add(name, None, time.monotonic() - began)
 
-    def add(self, name: str, reason: str | None, seconds: float | None = None) -> None:
-        """A row whose outcome is known; no reason means that it passed."""
-        if not self.wants(name):
+    def add(self, name: str, reason: str | None, seconds: float | None = None, always: bool = False) -> None:
+        """A row whose outcome is known; no reason means that it passed. `always` ignores the patterns."""
+        if not always and not self.wants(name):
             return
         if reason is None:
             self.passed += 1
@@ -54,10 +55,15 @@ class Report:
         """Prints what failed, the ends of the logs and the last line; the exit code."""
         if self.failed:
             for log in sorted(self.logs.glob("*.log")):
-                lines = log.read_text(errors="replace").splitlines()
-                if lines:
-                    print(f"--- the end of {log}", *lines[-TAIL_LINES:], sep="\n")
+                self._show(log)
             print("--- failed rows", *self.failed, sep="\n")
         print(f"interop: {seconds:.0f} s, logs in {self.logs}")
         print(f"{self.passed} passed, {len(self.failed)} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
+
+    def _show(self, log: Path) -> None:
+        """The gateway's logs always, another one where a reason names it."""
+        named = any(str(log) in failure for failure in self.failed)
+        lines = log.read_text(errors="replace").splitlines() if named or log.name.startswith("gateway-") else []
+        if lines:
+            print(f"--- the end of {log}", *lines[-TAIL_LINES:], sep="\n")

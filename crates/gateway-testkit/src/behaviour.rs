@@ -51,7 +51,10 @@ impl Call<'_> {
     }
 
     fn argument(&self, name: &str) -> Value {
-        serde_json::from_str::<Value>(self.arguments).ok().and_then(|v| v.get(name).cloned()).unwrap_or_default()
+        serde_json::from_str::<Value>(self.arguments)
+            .ok()
+            .and_then(|v| v.get(name).cloned())
+            .unwrap_or_default()
     }
 
     fn number(&self, name: &str) -> u64 {
@@ -79,24 +82,25 @@ fn echo(call: &Call<'_>) -> String {
 /// Progress is told only to a caller that asked for it.
 fn progress(call: &Call<'_>) -> Reply {
     let n = call.number("n");
-    let notices = call.token.map(|token| {
-        let message = quote(call.marker());
-        (1..=n)
-            .map(|k| format!(r#"{{"progressToken":{token},"progress":{k},"total":{n},"message":{message}}}"#))
-            .map(|params| notification("notifications/progress", &params))
-            .collect()
+    let done = call.done(&text("done"));
+    let Some(token) = call.token.map(str::to_owned) else { return done };
+    let message = quote(call.marker());
+    let notices = (1..=n).map(move |k| {
+        let params = format!(r#"{{"progressToken":{token},"progress":{k},"total":{n},"message":{message}}}"#);
+        notification("notifications/progress", &params)
     });
-    Reply { notices: notices.unwrap_or_default(), pace: call.millis("ms"), ..call.done(&text("done")) }
+    Reply { notices: Box::new(notices), streams: n > 0, pace: call.millis("ms"), ..done }
 }
 
 fn log(call: &Call<'_>) -> Reply {
     let n = if call.logs { call.number("n") } else { 0 };
     let marker = quote(call.marker());
-    let notices = (1..=n)
-        .map(|k| format!(r#"{{"level":"info","logger":"fake","data":{{"line":{k},"marker":{marker}}}}}"#))
-        .map(|params| notification("notifications/message", &params))
-        .collect();
-    Reply { notices, pace: call.millis("ms"), ..call.done(&text("logged")) }
+    let notices = (1..=n).map(move |k| {
+        let params = format!(r#"{{"level":"info","logger":"fake","data":{{"line":{k},"marker":{marker}}}}}"#);
+        notification("notifications/message", &params)
+    });
+    let pace = call.millis("ms");
+    Reply { notices: Box::new(notices), streams: n > 0, pace, ..call.done(&text("logged")) }
 }
 
 fn text(text: &str) -> String {

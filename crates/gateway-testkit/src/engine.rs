@@ -130,11 +130,15 @@ impl Conversation {
     }
 }
 
+/// Notifications to come, made one at a time: a million of them cost no memory.
+pub(crate) type Notices = Box<dyn Iterator<Item = String> + Send>;
+
 /// What is to be sent for one message: notifications, then an end.
-#[derive(Debug)]
 pub(crate) struct Reply {
     /// Notifications to send first, with `pace` before each.
-    pub(crate) notices: Vec<String>,
+    pub(crate) notices: Notices,
+    /// Whether there are any.
+    pub(crate) streams: bool,
     pub(crate) pace: Duration,
     /// Time to wait before the end.
     pub(crate) delay: Duration,
@@ -161,7 +165,13 @@ pub(crate) enum End {
 
 impl Reply {
     pub(crate) fn end(end: End) -> Self {
-        Self { notices: Vec::new(), pace: Duration::ZERO, delay: Duration::ZERO, end }
+        Self {
+            notices: Box::new(std::iter::empty()),
+            streams: false,
+            pace: Duration::ZERO,
+            delay: Duration::ZERO,
+            end,
+        }
     }
 
     pub(crate) fn refuse(code: i64, status: u16, message: impl Into<String>) -> Self {
@@ -170,7 +180,7 @@ impl Reply {
 
     /// Whether nothing has to be waited for.
     pub(crate) fn is_immediate(&self) -> bool {
-        self.notices.is_empty() && self.delay.is_zero() && !matches!(self.end, End::Listen)
+        !self.streams && self.delay.is_zero() && !matches!(self.end, End::Listen)
     }
 }
 
@@ -248,9 +258,7 @@ impl Engine {
         if message.id.is_none() {
             return self.notified(method, message);
         }
-        if method == "server/discover"
-            && let Some(reply) = self.refuse_probe()
-        {
+        if let Some(reply) = self.refuse_probe(message) {
             return reply;
         }
         match (message.version(), self.profile.era) {
@@ -260,7 +268,11 @@ impl Engine {
         }
     }
 
-    fn refuse_probe(&self) -> Option<Reply> {
+    /// The answer to `server/discover`, if it is to be refused.
+    pub(crate) fn refuse_probe(&self, message: &Message) -> Option<Reply> {
+        if message.method.as_deref() != Some("server/discover") {
+            return None;
+        }
         let probe = match (self.profile.probe, self.profile.era) {
             (None, Era::Legacy) => Probe::Error(-32601),
             (probe, _) => probe?,
@@ -295,8 +307,7 @@ impl Engine {
         }
         if version != MODERN {
             let mut refusal = Refusal::new(-32022, 400, "unsupported protocol version");
-            refusal.data =
-                Some(format!(r#"{{"supported":["{MODERN}"],"requested":{}}}"#, quote(version)));
+            refusal.data = Some(format!(r#"{{"supported":["{MODERN}"],"requested":{}}}"#, quote(version)));
             return Reply::end(End::Error(refusal));
         }
         match method {

@@ -1,1 +1,23 @@
-//! Under construction.
+//! Fake MCP servers whose faults are switches, and a small client, for the tests of the other crates.
+//!
+//! It knows the wire and nothing of the gateway: it depends on no other crate of the workspace, so that it
+//! cannot repeat the gateway's mistakes. What it sends is literal text; nothing is re-serialised.
+//!
+//! - [`stdio`]: a fake server as a child process; [`stdio::command`] gives the argv.
+//! - [`http::HttpFake`]: a fake server on a loopback port; its faults are flipped while it runs.
+//! - [`client`]: a client for both eras, and [`client::raw`] for what no client would send.
+//! - [`fixtures`]: literal definitions and results to compare bytes with.
+//! - [`Profile`]: what a fake offers.
+#![expect(clippy::disallowed_types, reason = "a fake peer, not the data path")]
+#![expect(clippy::panic, reason = "a test without its fake server has to stop")]
+
+pub mod client;
+pub mod fixtures;
+pub mod http;
+pub mod stdio;
+
+mod behaviour;
+mod engine;
+mod message;
+
+pub use self::engine::{Era, LEGACY, MODERN, Paging, Probe, Profile};

@@ -49,7 +49,10 @@ impl Options {
         let mut options = Self { argv: args.clone(), ..Self::default() };
         let mut rest = Rest(args.into_iter());
         while let Some(switch) = rest.0.next() {
-            if !(options.plain(&switch) || options.shape(&switch, &mut rest)? || options.fault(&switch, &mut rest)?) {
+            if !(options.plain(&switch)
+                || options.shape(&switch, &mut rest)?
+                || options.fault(&switch, &mut rest)?)
+            {
                 return Err(format!("unknown switch {switch}"));
             }
         }
@@ -148,7 +151,11 @@ fn era(text: &str) -> Result<Era, String> {
 }
 
 fn revision(text: String) -> Result<String, String> {
-    if LEGACY.contains(&text.as_str()) { Ok(text) } else { Err(format!("--protocol: {text} is no legacy revision")) }
+    if LEGACY.contains(&text.as_str()) {
+        Ok(text)
+    } else {
+        Err(format!("--protocol: {text} is no legacy revision"))
+    }
 }
 
 fn probe(rest: &mut Rest) -> Result<Probe, String> {

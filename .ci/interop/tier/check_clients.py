@@ -1,0 +1,95 @@
+"""Rows `clients/…`: the official SDKs list and call through the gateway, each in each era that it has."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from .probe import LEGACY, MODERN
+from .process import Failed, run
+from .report import Report
+from .servers import PROGRAMS, Reference, Server
+
+# What a client waits for: the last server to be listed, and each of its calls.
+SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """One SDK in one mode, and the revision that it must arrive at."""
+
+    name: str
+    language: str
+    mode: str
+    revision: str
+
+
+SDKS = [
+    Sdk("python-auto", "python", "auto", MODERN),
+    Sdk("python-legacy", "python", "legacy", LEGACY),
+    Sdk("python-pinned", "python", MODERN, MODERN),
+    Sdk("typescript-v1", "typescript", "v1", LEGACY),
+    Sdk("typescript-v2-auto", "typescript", "auto", MODERN),
+    Sdk("typescript-v2-legacy", "typescript", "legacy", LEGACY),
+    Sdk("typescript-v2-pinned", "typescript", MODERN, MODERN),
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the clients are pointed at: an address or a command, and the servers behind it."""
+
+    name: str
+    where: dict
+    servers: list[Server]
+    prefixed: bool
+
+    def exposed(self, server: Server, tool: str) -> str:
+        return f"{server.name}__{tool}" if self.prefixed else tool
+
+
+class Clients:
+    def __init__(self, installed: Path, report: Report, known: dict[str, Reference]):
+        self._installed = installed
+        self._report = report
+        self._known = known
+
+    def rows(self, target: Target) -> None:
+        for sdk in SDKS:
+            self._report.row(f"clients/{target.name}/{sdk.name}", lambda: self._check(sdk, target))
+
+    def _check(self, sdk: Sdk, target: Target) -> None:
+        servers = [server for server in target.servers if server.name in self._known]
+        required = {target.exposed(s, tool) for s in servers for tool in self._known[s.name].required}
+        allowed = {target.exposed(s, tool) for s in servers for tool in self._known[s.name].names}
+        calls = [{"name": target.exposed(s, s.tool), "arguments": s.arguments} for s in servers]
+        job = {**target.where, "mode": sdk.mode, "wanted": sorted(required), "calls": calls, "seconds": SECONDS}
+
+        saw = self._run(sdk, target, job)
+        if saw["revision"] != sdk.revision:
+            raise Failed(f"it speaks {saw['revision']}, not {sdk.revision}")
+        tools = set(saw["tools"])
+        if not required <= tools <= allowed:
+            missing, unknown = sorted(required - tools), sorted(tools - allowed)
+            raise Failed(f"tools missing: {missing[:5]} of {len(missing)}; unknown: {unknown[:5]} of {len(unknown)}")
+        if len(tools) != len(saw["tools"]):
+            raise Failed("a tool is listed twice")
+        for server, answer in zip(servers, saw["answers"], strict=True):
+            server.check_answer(answer)
+
+    def _run(self, sdk: Sdk, target: Target, job: dict) -> dict:
+        if sdk.language == "python":
+            command = [str(self._installed / "modern/bin/python"), str(PROGRAMS / "python_client.py")]
+        else:
+            command = [str(self._installed / "node"), str(PROGRAMS / "typescript_client.cjs")]
+        log = self._report.logs / f"client-{target.name}-{sdk.name}.log"
+        env = {"INTEROP_NPM": str(self._installed / "npm")}
+        code, out = run([*command, json.dumps(job)], log, 2 * SECONDS, env)
+        if code != 0:
+            raise Failed(f"exit code {code}: {_last_error(log)} (log: {log})")
+        return json.loads(out)
+
+
+def _last_error(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    named = [line for line in lines if "Error" in line]
+    return (named or lines or ["nothing on stderr"])[-1][:300]

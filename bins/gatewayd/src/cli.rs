@@ -1,0 +1,129 @@
+//! The command line (design §11).
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Flags, LogFormat};
+
+/// One MCP endpoint in front of many MCP servers.
+#[derive(Debug, Parser)]
+#[command(
+    name = "gatewayd",
+    version,
+    after_help = "Exit codes: 0 good, 1 failed, 2 wrong usage or configuration.\n\
+                  Without --config: gateway.toml in the current folder, else a built-in demonstration.\n\n\
+                  Example:\n  gatewayd serve --config gateway.toml"
+)]
+pub(crate) struct Cli {
+    /// Notation of the log on stderr [default: text]
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one endpoint over HTTP
+    #[command(after_help = "Example:\n  gatewayd serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080\n\
+                            Then point an MCP client at http://127.0.0.1:8080/mcp")]
+    Serve(Serve),
+    /// Serve the same endpoint to one client over stdin and stdout
+    #[command(after_help = "Example, in a client's configuration:\n  \
+                            {\"mcpServers\": {\"gateway\": {\"command\": \"gatewayd\", \"args\": [\"stdio\"]}}}")]
+    Stdio(Sources),
+    /// Start every downstream once and report its state
+    #[command(after_help = "Exits 1 if a downstream is not ready, 2 if the configuration is wrong.\n\n\
+                            Example:\n  gatewayd check --config gateway.toml --json | jq .problems")]
+    Check(Report),
+    /// Print the catalogue as a client would see it
+    #[command(after_help = "Example:\n  gatewayd tools --json | jq '.tools[].name'")]
+    Tools(Report),
+    /// Call one tool and print its result
+    #[command(after_help = "Example:\n  gatewayd call files__read '{\"path\": \"README.md\"}'")]
+    Call(Call),
+    /// The demonstration server of the built-in configuration, over stdin and stdout
+    #[command(hide = true)]
+    DemoServer,
+}
+
+/// Where the configuration is.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Sources {
+    /// TOML, YAML, JSON or an mcpServers file; repeat it to lay one over the other
+    #[arg(long = "config", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Arguments of `serve`.
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// Address to accept connections on; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Serve an address that others can reach although no client needs a key
+    #[arg(long)]
+    pub(crate) allow_unauthenticated: bool,
+    /// A host that requests may name besides the loopback ones; may be repeated, adds to allowed_hosts
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub(crate) allow_hosts: Vec<String>,
+}
+
+/// Arguments of `check` and `tools`.
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `call`.
+#[derive(Args, Debug)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// The tool, as `gatewayd tools` names it
+    pub(crate) name: String,
+    /// Its arguments, a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub(crate) arguments: String,
+}
+
+impl Cli {
+    /// The files that were named.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        match &self.command {
+            Command::Serve(serve) => &serve.sources.files,
+            Command::Stdio(sources) => &sources.files,
+            Command::Check(report) | Command::Tools(report) => &report.sources.files,
+            Command::Call(call) => &call.sources.files,
+            Command::DemoServer => &[],
+        }
+    }
+
+    /// Whether the command listens on the configured address.
+    pub(crate) fn opens_port(&self) -> bool {
+        matches!(self.command, Command::Serve(_))
+    }
+
+    /// What the command line adds to the configuration.
+    pub(crate) fn flags(&self) -> Flags {
+        let flags = Flags { log_format: self.log_format, ..Flags::default() };
+        match &self.command {
+            Command::Serve(serve) => Flags {
+                listen: serve.listen.clone(),
+                allow_unauthenticated: serve.allow_unauthenticated,
+                allow_hosts: serve.allow_hosts.clone(),
+                ..flags
+            },
+            // They open no port.
+            Command::Stdio(_) | Command::Check(_) | Command::Tools(_) | Command::Call(_) | Command::DemoServer => flags,
+        }
+    }
+}

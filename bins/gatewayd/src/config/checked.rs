@@ -1,0 +1,270 @@
+//! The configuration as the rest of the program may rely on it: typed, complete, secrets and paths resolved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gateway_domain::DownstreamName;
+use http::{HeaderName, Uri};
+
+use super::secret::Secret;
+
+/// A configuration without faults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Where `serve` accepts connections; port 0 takes a free one.
+    pub(crate) listen: SocketAddr,
+    /// Hosts that a request may name besides the loopback ones, in lower case, with or without port.
+    pub(crate) allowed_hosts: Vec<String>,
+    /// Browser origins besides the loopback ones, in lower case.
+    pub(crate) allowed_origins: Vec<String>,
+    /// Whether an address that others can reach may be served without clients.
+    pub(crate) allow_unauthenticated: bool,
+    /// How long calls in flight may go on after SIGTERM.
+    pub(crate) shutdown_grace: Duration,
+    /// A second address for health and metrics; without it they are on the first.
+    pub(crate) admin_listen: Option<SocketAddr>,
+    pub(crate) names: Names,
+    pub(crate) log: Log,
+    pub(crate) limits: Limits,
+    pub(crate) lists: Lists,
+    /// In the order of their names; at least one.
+    pub(crate) downstreams: Vec<Downstream>,
+    /// In the order of their names; empty means that nobody needs a key.
+    pub(crate) clients: Vec<Client>,
+    /// Variables that secrets came from: no child inherits them, whatever else it inherits (R-W8).
+    pub(crate) secret_variables: BTreeSet<String>,
+}
+
+/// What an exposed name may look like on `/mcp` (design §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Characters, prefix included; 16 to 128.
+    pub(crate) max_length: usize,
+    pub(crate) characters: Characters,
+}
+
+/// The alphabet of exposed names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Characters {
+    /// `A-Za-z0-9_-`: what model APIs accept.
+    Portable,
+    /// The protocol's: `.` as well.
+    Protocol,
+}
+
+/// How the gateway logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Log {
+    pub(crate) format: LogFormat,
+    /// A filter as in `RUST_LOG`, which comes first if it is set.
+    pub(crate) level: String,
+}
+
+/// The notation of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One object per line.
+    Json,
+}
+
+/// What one client, one peer and everybody together may use (security.md §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Bytes of a request's body.
+    pub(crate) body_bytes: usize,
+    /// For the whole body to arrive.
+    pub(crate) body_time: Duration,
+    /// Bytes of a request's head.
+    pub(crate) header_bytes: usize,
+    /// Fields of a request's head.
+    pub(crate) header_fields: usize,
+    /// For the whole head to arrive.
+    pub(crate) header_time: Duration,
+    /// Connections in all.
+    pub(crate) connections: usize,
+    /// Connections of one address.
+    pub(crate) connections_per_peer: usize,
+    /// Requests at work in all.
+    pub(crate) in_flight: usize,
+    /// Requests at work for one caller.
+    pub(crate) in_flight_per_caller: usize,
+    /// Legacy sessions in all.
+    pub(crate) sessions: usize,
+    /// Legacy sessions of one caller.
+    pub(crate) sessions_per_caller: usize,
+    /// After which an unused session ends.
+    pub(crate) session_idle: Duration,
+    /// After which any session ends.
+    pub(crate) session_lifetime: Duration,
+    /// Open event streams of one caller.
+    pub(crate) streams_per_caller: usize,
+    /// Nesting of JSON from clients.
+    pub(crate) json_depth: usize,
+}
+
+/// How the catalogue is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lists {
+    /// Items on a page towards clients.
+    pub(crate) page_size: usize,
+    /// For all pages of one downstream.
+    pub(crate) budget: Duration,
+    /// How long a burst of change events is gathered into one refresh.
+    pub(crate) settle: Duration,
+    /// After which a listing is fetched again without being asked to.
+    pub(crate) ttl: Duration,
+    /// Pages of one downstream.
+    pub(crate) max_pages: usize,
+    /// Tools of one downstream.
+    pub(crate) max_tools: usize,
+    /// Bytes of one tool's definition.
+    pub(crate) max_definition_bytes: usize,
+}
+
+/// One server behind the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Downstream {
+    pub(crate) name: DownstreamName,
+    /// A disabled one is listed by `check` and never started; its secrets and paths may be empty.
+    pub(crate) enabled: bool,
+    /// Whether `/readyz` waits for it.
+    pub(crate) required: bool,
+    pub(crate) reach: Reach,
+    pub(crate) sharing: Sharing,
+    pub(crate) pool: Pool,
+    /// For a call without progress.
+    pub(crate) call_timeout: Duration,
+    /// For a call however much progress it reports; at least `call_timeout`.
+    pub(crate) max_call_time: Duration,
+    /// For the answer that tells the era.
+    pub(crate) probe_timeout: Duration,
+    /// For one page of a listing.
+    pub(crate) list_timeout: Duration,
+    pub(crate) protocol: Protocol,
+    pub(crate) tools: ToolFilter,
+    /// Bytes of one line, event or buffered answer.
+    pub(crate) max_message_bytes: usize,
+    pub(crate) supervision: Supervision,
+}
+
+/// How a downstream is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A child process over stdio.
+    Command(Command),
+    /// A remote server over Streamable HTTP.
+    Url(Remote),
+}
+
+/// A child process.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// A name that is looked up in PATH, or a path.
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, Secret>,
+    pub(crate) inherit_env: InheritEnv,
+    pub(crate) cwd: Option<PathBuf>,
+    /// From spawn to the first answer.
+    pub(crate) startup_timeout: Duration,
+    /// For each stage of ending: stdin closed, TERM, KILL.
+    pub(crate) terminate: Duration,
+}
+
+impl fmt::Debug for Command {
+    /// Arguments are counted, not shown: people put keys there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("args", &self.args.len())
+            .field("env", &self.env)
+            .field("inherit_env", &self.inherit_env)
+            .field("cwd", &self.cwd)
+            .field("startup_timeout", &self.startup_timeout)
+            .field("terminate", &self.terminate)
+            .finish()
+    }
+}
+
+/// What a child gets of the gateway's own environment, besides PATH, HOME, locale and TMPDIR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InheritEnv {
+    /// Nothing more.
+    Minimal,
+    /// These variables.
+    Named(Vec<String>),
+    /// All but [`Config::secret_variables`].
+    All,
+}
+
+/// A remote server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remote {
+    /// `http` or `https`, with a host, without user information.
+    pub(crate) url: Uri,
+    /// Sent with every request; none that the gateway sets itself.
+    pub(crate) headers: Vec<(HeaderName, Secret)>,
+    /// Certificates (PEM) that are trusted besides the system's.
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) connect_timeout: Duration,
+}
+
+/// Who shares a legacy downstream's sessions (design §6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Each client has its own.
+    PerClient,
+    /// They rotate per call.
+    Shared,
+}
+
+/// Sessions kept for one downstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pool {
+    pub(crate) max: usize,
+    /// For a free session.
+    pub(crate) acquire_timeout: Duration,
+    /// After which an unused session ends.
+    pub(crate) idle_ttl: Duration,
+}
+
+/// Which protocol revision a downstream is spoken to in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Whatever it speaks.
+    Auto,
+    /// This one, without a probe.
+    Revision(&'static str),
+}
+
+/// Which of a downstream's tools are offered, by its own names, with `*` and `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolFilter {
+    pub(crate) allow: Vec<String>,
+    /// Comes before `allow`.
+    pub(crate) deny: Vec<String>,
+}
+
+/// When a downstream that cannot be reached is left alone for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Supervision {
+    /// Failures in a row.
+    pub(crate) failures: usize,
+    /// Before the next attempt.
+    pub(crate) cooldown: Duration,
+}
+
+/// Somebody who may use the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) name: String,
+    /// The bearer key; no two clients have the same.
+    pub(crate) key: Secret,
+    /// Exposed names this client may see and call, with `*` and `?`.
+    pub(crate) allow: Vec<String>,
+}

@@ -1,0 +1,147 @@
+//! `[downstreams.NAME]`: the servers behind the gateway.
+
+use std::path::Path;
+use std::time::Duration;
+
+use gateway_domain::DownstreamName;
+
+use super::checked::{Downstream, Pool, Protocol, Sharing, Supervision, ToolFilter};
+use super::gateway::{GIB, HOUR, KIB, MIB, MONTH};
+use super::problem::Fault;
+use super::reader::{Item, Table};
+use super::{reach, scalar};
+
+pub(super) fn read_all(top: &mut Table<'_>, executable: &Path) -> Vec<Downstream> {
+    let Some(item) = top.take("downstreams") else {
+        top.report(none_configured());
+        return Vec::new();
+    };
+    let Some(table) = item.table() else { return Vec::new() };
+    let entries: Vec<_> = table.into_entries().collect();
+    if entries.is_empty() {
+        item.report(none_configured());
+    }
+    let downstreams: Vec<_> =
+        entries.iter().filter_map(|(name, item)| read(name, item, executable)).collect();
+    if !downstreams.is_empty() && downstreams.iter().all(|downstream| !downstream.enabled) {
+        item.note("every downstream is disabled; nothing will be offered".to_owned());
+    }
+    downstreams
+}
+
+fn none_configured() -> Fault {
+    let fault = Fault::new("no downstreams are configured");
+    fault.hint("add [downstreams.NAME] with command = [\"…\"] or url = \"…\"")
+}
+
+fn read(name: &str, item: &Item<'_>, executable: &Path) -> Option<Downstream> {
+    let checked = DownstreamName::parse(name).map_err(|error| {
+        let fault = Fault::new(format!("the name {}", error.rule));
+        item.report(fault.hint("use letters, digits, - and single _ inside, 40 at most"));
+    });
+    let mut table = item.table()?;
+    let enabled = table.read("enabled", scalar::flag).unwrap_or(true);
+    table.set_dormant(!enabled);
+    let downstream = members(checked.ok(), enabled, &mut table, executable);
+    table.set_dormant(false);
+    table.finish();
+    downstream
+}
+
+fn members(
+    name: Option<DownstreamName>,
+    enabled: bool,
+    table: &mut Table<'_>,
+    executable: &Path,
+) -> Option<Downstream> {
+    table.set_later(&LATER);
+    let (call_timeout, max_call_time) = call_times(table);
+    let protocol = table.read("protocol", scalar::one_of(&PROTOCOLS)).unwrap_or(Protocol::Auto);
+    let sharing = [("per_client", Sharing::PerClient), ("shared", Sharing::Shared)];
+    let required = table.read("required", scalar::flag).unwrap_or(false);
+    let sharing = table.read("sharing", scalar::one_of(&sharing)).unwrap_or(Sharing::PerClient);
+    let pool = pool(table.table("pool"));
+    let probe_timeout = seconds(table, "probe_timeout", 5);
+    let list_timeout = seconds(table, "list_timeout", 10);
+    let tools = tools(table.table("tools"));
+    let max_message_bytes = table.read("max_message_bytes", scalar::size(KIB..=GIB)).unwrap_or(16 * MIB);
+    let supervision = supervision(table.table("supervision"));
+    // Last, so that every other fault of the downstream is found even if it cannot be reached.
+    let reach = reach::read(table, executable)?;
+    Some(Downstream {
+        name: name?,
+        enabled,
+        required,
+        reach,
+        sharing,
+        pool,
+        call_timeout,
+        max_call_time,
+        probe_timeout,
+        list_timeout,
+        protocol,
+        tools,
+        max_message_bytes,
+        supervision,
+    })
+}
+
+fn call_times(table: &mut Table<'_>) -> (Duration, Duration) {
+    let call = table.take("call_timeout");
+    let longest = table.read("max_call_time", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(600));
+    let call_timeout = call.as_ref().and_then(|item| item.parsed(scalar::duration(24 * HOUR)));
+    if let Some(item) = call
+        && call_timeout.is_some_and(|timeout| timeout > longest)
+    {
+        let longest = humantime::format_duration(longest);
+        let fault = Fault::new(format!("must not be longer than max_call_time, which is {longest}"));
+        item.report(fault.hint("raise max_call_time as well"));
+    }
+    (call_timeout.unwrap_or_else(|| longest.min(Duration::from_secs(60))), longest)
+}
+
+fn pool(mut table: Table<'_>) -> Pool {
+    let pool = Pool {
+        max: table.read("max", scalar::count(1..=10_000)).unwrap_or(16),
+        acquire_timeout: seconds(&mut table, "acquire_timeout", 2),
+        idle_ttl: table.read("idle_ttl", scalar::duration(MONTH)).unwrap_or(Duration::from_secs(90)),
+    };
+    table.finish();
+    pool
+}
+
+fn tools(mut table: Table<'_>) -> ToolFilter {
+    let filter = ToolFilter {
+        allow: table.list("allow", scalar::word).unwrap_or_else(|| vec!["*".to_owned()]),
+        deny: table.list("deny", scalar::word).unwrap_or_default(),
+    };
+    table.finish();
+    filter
+}
+
+fn supervision(mut table: Table<'_>) -> Supervision {
+    let supervision = Supervision {
+        failures: table.read("failures", scalar::count(1..=1000)).unwrap_or(5),
+        cooldown: seconds(&mut table, "cooldown", 30),
+    };
+    table.finish();
+    supervision
+}
+
+/// A duration of at most an hour.
+pub(super) fn seconds(table: &mut Table<'_>, key: &'static str, default: u64) -> Duration {
+    table.read(key, scalar::duration(HOUR)).unwrap_or(Duration::from_secs(default))
+}
+
+/// Every revision there is (protocol.md §1).
+const PROTOCOLS: [(&str, Protocol); 6] = [
+    ("auto", Protocol::Auto),
+    ("2024-11-05", Protocol::Revision("2024-11-05")),
+    ("2025-03-26", Protocol::Revision("2025-03-26")),
+    ("2025-06-18", Protocol::Revision("2025-06-18")),
+    ("2025-11-25", Protocol::Revision("2025-11-25")),
+    ("2026-07-28", Protocol::Revision("2026-07-28")),
+];
+
+/// Keys of HTTP APIs (design §11).
+const LATER: [&str; 5] = ["openapi", "base_url", "read_only", "rate_limit", "max_response_bytes"];

@@ -1,0 +1,148 @@
+//! The top level of a configuration and its small sections.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names};
+use super::problem::Fault;
+use super::reader::{Item, Reader, Table};
+use super::{Request, client, downstream, scalar};
+
+/// Reads everything; faults are with the reader afterwards, which then makes the result worthless.
+pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
+    let mut top = reader.root();
+    top.set_later(&["workflows", "audit"]);
+    let has_clients = top.has("clients");
+    let listen = top.take("listen");
+    let address = listen.as_ref().and_then(|item| item.parsed(scalar::socket)).unwrap_or(DEFAULT_LISTEN);
+    let config = Config {
+        listen: address,
+        allowed_hosts: top.list("allowed_hosts", scalar::host).unwrap_or_default(),
+        allowed_origins: top.list("allowed_origins", scalar::origin).unwrap_or_default(),
+        allow_unauthenticated: top.read("allow_unauthenticated", scalar::flag).unwrap_or(false),
+        shutdown_grace: top.read("shutdown_grace", scalar::duration(HOUR)).unwrap_or(Duration::from_secs(15)),
+        admin_listen: admin(top.table("admin")),
+        names: names(top.table("names")),
+        log: log(top.table("log")),
+        limits: limits(top.table("limits")),
+        lists: lists(top.table("lists")),
+        downstreams: downstream::read_all(&mut top, &request.executable),
+        clients: client::read_all(top.table("clients")),
+        secret_variables: BTreeSet::default(),
+    };
+    if let (Some(listen), false) = (listen, has_clients)
+        && let Some(fault) = open_door(&config)
+    {
+        match request.opens_port {
+            true => listen.report(fault),
+            false => listen.note(format!("{}; serve will refuse it", fault.what)),
+        }
+    }
+    top.finish();
+    config
+}
+
+pub(super) const HOUR: Duration = Duration::from_secs(60 * 60);
+pub(super) const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// Others can reach the address and nobody would ask who they are.
+fn open_door(config: &Config) -> Option<Fault> {
+    if config.listen.ip().to_canonical().is_loopback() || config.allow_unauthenticated {
+        return None;
+    }
+    let fault = Fault::new(format!("{} can be reached by others and no client needs a key", config.listen));
+    Some(fault.hint(
+        "add [clients.NAME] with a key, listen on 127.0.0.1, or allow everybody with --allow-unauthenticated",
+    ))
+}
+
+fn admin(mut table: Table<'_>) -> Option<SocketAddr> {
+    let listen = table.take("listen");
+    table.finish();
+    let item = listen?;
+    let address = item.parsed(scalar::socket)?;
+    if !address.ip().to_canonical().is_loopback() {
+        item.note("health and metrics ask nobody for a key; others can reach this address".to_owned());
+    }
+    Some(address)
+}
+
+fn names(mut table: Table<'_>) -> Names {
+    let characters = [("portable", Characters::Portable), ("protocol", Characters::Protocol)];
+    let names = Names {
+        max_length: table.read("max_length", scalar::count(16..=128)).unwrap_or(64),
+        characters: table.read("characters", scalar::one_of(&characters)).unwrap_or(Characters::Portable),
+    };
+    table.finish();
+    names
+}
+
+fn log(mut table: Table<'_>) -> Log {
+    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+    let log = Log {
+        format: table.read("format", scalar::one_of(&formats)).unwrap_or(LogFormat::Text),
+        level: table.read("level", level).unwrap_or_else(|| "info".to_owned()),
+    };
+    table.finish();
+    log
+}
+
+fn level(item: &Item<'_>) -> Result<String, Fault> {
+    let text = scalar::word(item)?;
+    match EnvFilter::builder().parse(&text) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(Fault::new(format!("{text:?} is not a log filter"))
+            .hint("write \"info\", \"debug\" or, as in RUST_LOG, \"info,gateway_registry=debug\"")),
+    }
+}
+
+fn limits(mut table: Table<'_>) -> Limits {
+    use scalar::{count, duration, size};
+    let t = &mut table;
+    let limits = Limits {
+        body_bytes: t.read("body_bytes", size(KIB..=GIB)).unwrap_or(4 * MIB),
+        body_time: t.read("body_time", duration(HOUR)).unwrap_or(Duration::from_secs(30)),
+        header_bytes: t.read("header_bytes", size(KIB..=MIB)).unwrap_or(32 * KIB),
+        header_fields: t.read("header_fields", count(10..=1000)).unwrap_or(100),
+        header_time: t.read("header_time", duration(HOUR)).unwrap_or(Duration::from_secs(10)),
+        connections: t.read("connections", count(1..=MANY)).unwrap_or(1024),
+        connections_per_peer: t.read("connections_per_peer", count(1..=MANY)).unwrap_or(256),
+        in_flight: t.read("in_flight", count(1..=MANY)).unwrap_or(1024),
+        in_flight_per_caller: t.read("in_flight_per_caller", count(1..=MANY)).unwrap_or(64),
+        sessions: t.read("sessions", count(1..=MANY)).unwrap_or(10_000),
+        sessions_per_caller: t.read("sessions_per_caller", count(1..=MANY)).unwrap_or(100),
+        session_idle: t.read("session_idle", duration(MONTH)).unwrap_or(HOUR / 2),
+        session_lifetime: t.read("session_lifetime", duration(MONTH)).unwrap_or(24 * HOUR),
+        streams_per_caller: t.read("streams_per_caller", count(1..=MANY)).unwrap_or(16),
+        json_depth: t.read("json_depth", count(8..=gateway_domain::DEPTH_LIMIT)).unwrap_or(128),
+    };
+    table.finish();
+    limits
+}
+
+fn lists(mut table: Table<'_>) -> Lists {
+    use scalar::{count, duration, size};
+    let t = &mut table;
+    let lists = Lists {
+        page_size: t.read("page_size", count(1..=10_000)).unwrap_or(100),
+        budget: t.read("budget", duration(HOUR)).unwrap_or(Duration::from_secs(5)),
+        settle: t.read("settle", duration(HOUR)).unwrap_or(Duration::from_millis(500)),
+        ttl: t.read("ttl", duration(MONTH)).unwrap_or(HOUR / 4),
+        max_pages: t.read("max_pages", count(1..=MANY)).unwrap_or(100),
+        max_tools: t.read("max_tools", count(1..=MANY)).unwrap_or(2000),
+        max_definition_bytes: t.read("max_definition_bytes", size(KIB..=16 * MIB)).unwrap_or(64 * KIB),
+    };
+    table.finish();
+    lists
+}
+
+pub(super) const KIB: usize = 1 << 10;
+pub(super) const MIB: usize = 1 << 20;
+pub(super) const GIB: usize = 1 << 30;
+/// Above this a limit is none.
+const MANY: usize = 1_000_000;

@@ -1,0 +1,242 @@
+//! The configuration: where it comes from, what may stand in it, and what is wrong with it (design §11).
+//!
+//! **For**: one [`Config`] out of files, environment and flags, or every [`Problem`] of them at once.
+//!
+//! **Must not know**: how anything that is configured works.
+//!
+//! Two stages (style: raw and checked). Raw: each layer is the tree its writer wrote, tagged by figment with the layer
+//! and here with the line ([`text`], [`editors`], [`layers`]). Checked: [`reader`] walks the merged tree, key by key,
+//! and yields [`checked`] types; what it does not know or understand becomes a problem, and it goes on.
+
+mod checked;
+mod client;
+mod downstream;
+mod editors;
+mod expand;
+mod gateway;
+mod key_path;
+mod layers;
+mod problem;
+mod reach;
+mod reader;
+mod scalar;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use figment::value::{Dict, Value};
+
+pub(crate) use checked::{
+    Characters, Client, Command, Config, Downstream, InheritEnv, Limits, Lists, Log, LogFormat, Names, Pool, Protocol,
+    Reach, Remote, Sharing, Supervision, ToolFilter,
+};
+pub(crate) use layers::Environment;
+pub(crate) use problem::{Note, Problem, Problems};
+pub(crate) use secret::Secret;
+
+use expand::Surroundings;
+use layers::{Layers, Origin};
+use reader::Reader;
+use text::Format;
+
+/// What to load.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    /// The files of `--config`, in order.
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) flags: Flags,
+    /// Where `gateway.toml` is looked for without `--config`; the current folder.
+    pub(crate) folder: PathBuf,
+    /// This program, for commands that begin with `gatewayd`.
+    pub(crate) executable: PathBuf,
+    /// Whether `listen` will be listened on: only then is an address without clients a problem.
+    pub(crate) opens_port: bool,
+}
+
+/// What the command line says about the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub(crate) listen: Option<String>,
+    pub(crate) allow_unauthenticated: bool,
+    pub(crate) allow_hosts: Vec<String>,
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+/// A good configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    pub(crate) source: Source,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Where the files came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The command line named them.
+    Named,
+    /// `gateway.toml` in the current folder.
+    Found(PathBuf),
+    /// There was none: the demonstration that is built in.
+    BuiltIn,
+}
+
+/// Reads, merges and checks everything.
+pub(crate) fn load(request: &Request, environment: &Environment) -> Result<Loaded, Problems> {
+    let (source, files) = sources(request)?;
+    let mut loading = Loading { environment, layers: Layers::new(), problems: vec![], notes: vec![], variables: vec![] };
+    for file in files {
+        loading.file(file);
+    }
+    // A file that cannot be read would make everything it holds look forgotten.
+    if !loading.problems.is_empty() {
+        return Err(Problems(loading.problems));
+    }
+    loading.finish(request, source)
+}
+
+/// A file, read or not yet.
+struct File {
+    name: String,
+    path: PathBuf,
+    text: Option<&'static str>,
+}
+
+fn sources(request: &Request) -> Result<(Source, Vec<File>), Problems> {
+    let named = |path: &PathBuf| File { name: path.display().to_string(), path: request.folder.join(path), text: None };
+    if !request.files.is_empty() {
+        return Ok((Source::Named, request.files.iter().map(named).collect()));
+    }
+    let found = PathBuf::from(FILE_NAME);
+    match request.folder.join(&found).try_exists() {
+        Ok(true) => Ok((Source::Found(found.clone()), vec![named(&found)])),
+        Ok(false) => {
+            let path = request.folder.join(FILE_NAME);
+            Ok((Source::BuiltIn, vec![File { name: "built-in default".to_owned(), path, text: Some(BUILT_IN) }]))
+        }
+        Err(error) => {
+            let what = format!("cannot be looked for: {error}");
+            Err(Problems(vec![Problem { place: FILE_NAME.to_owned(), what, hint: None }]))
+        }
+    }
+}
+
+const FILE_NAME: &str = "gateway.toml";
+const BUILT_IN: &str = include_str!("default.toml");
+/// Bytes; a configuration beyond this is another file by mistake.
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+
+/// The layers as they pile up.
+struct Loading<'a> {
+    environment: &'a Environment,
+    layers: Layers,
+    problems: Vec<Problem>,
+    notes: Vec<Note>,
+    variables: Vec<String>,
+}
+
+impl Loading<'_> {
+    fn file(&mut self, file: File) {
+        let document = match read(&file) {
+            Ok(document) => document,
+            Err(problem) => return self.problems.push(problem),
+        };
+        let folder = file.path.parent().unwrap_or(Path::new("")).to_owned();
+        let surroundings = Surroundings { environment: self.environment, folder: &folder };
+        let (values, renames) = match editors::convert(document.values, surroundings) {
+            Err(ours) => (ours, editors::Renames::default()),
+            Ok(theirs) => {
+                let place = |path| layers::in_file(&file.name, &document.lines, &path);
+                let problem = |(path, fault): (_, problem::Fault)| Problem {
+                    place: place(path),
+                    what: fault.what,
+                    hint: fault.hint,
+                };
+                self.problems.extend(theirs.faults.into_iter().map(problem));
+                self.notes.extend(theirs.notes.into_iter().map(|(path, text)| Note { place: place(path), text }));
+                self.variables.extend(theirs.secret_variables);
+                (theirs.values, theirs.renames)
+            }
+        };
+        let origin = Origin::File { name: file.name, folder, lines: document.lines, renames };
+        self.layers = std::mem::replace(&mut self.layers, Layers::new()).over(values, origin);
+    }
+
+    fn finish(self, request: &Request, source: Source) -> Result<Loaded, Problems> {
+        let (values, origin) = self.environment.layer();
+        let layers = self.layers.over(values, origin).over(request.flags.layer(), Origin::Flags);
+        let reader = Reader::new(&layers, self.environment);
+        let config = gateway::read(&reader, request);
+        let (problems, notes, mut secret_variables) = reader.into_report();
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        secret_variables.extend(self.variables);
+        // A child without these does not start; that somebody refers to them makes them no secret.
+        secret_variables.retain(|name| !["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"].contains(&name.as_str()));
+        let notes = self.notes.into_iter().chain(notes).collect();
+        Ok(Loaded { config: Config { secret_variables, ..config }, source, notes })
+    }
+}
+
+impl Flags {
+    fn layer(&self) -> Dict {
+        let mut values = Dict::new();
+        if let Some(listen) = &self.listen {
+            values.insert("listen".to_owned(), listen.as_str().into());
+        }
+        if self.allow_unauthenticated {
+            values.insert("allow_unauthenticated".to_owned(), true.into());
+        }
+        if !self.allow_hosts.is_empty() {
+            let hosts: Vec<Value> = self.allow_hosts.iter().map(|host| host.as_str().into()).collect();
+            values.insert("allowed_hosts".to_owned(), hosts.into());
+        }
+        if let Some(format) = self.log_format {
+            let format = match format {
+                LogFormat::Text => "text",
+                LogFormat::Json => "json",
+            };
+            values.insert("log".to_owned(), Dict::from([("format".to_owned(), format.into())]).into());
+        }
+        values
+    }
+}
+
+fn read(file: &File) -> Result<text::Document, Problem> {
+    let problem = |what: String, hint: Option<&str>| Problem {
+        place: file.name.clone(),
+        what,
+        hint: hint.map(str::to_owned),
+    };
+    let format = match file.text {
+        Some(_) => Format::Toml,
+        None => Format::of(&file.path).ok_or_else(|| {
+            problem("the extension does not tell the format".to_owned(), Some("use .toml, .yaml, .yml or .json"))
+        })?,
+    };
+    let text = match file.text {
+        Some(text) => text.to_owned(),
+        None => content(&file.path).map_err(|what| problem(what, None))?,
+    };
+    format.parse(&text).map_err(|error| Problem {
+        place: error.line.map_or_else(|| file.name.clone(), |line| format!("{}:{line}", file.name)),
+        what: error.message,
+        hint: None,
+    })
+}
+
+fn content(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let read = file.take(LARGEST_FILE + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    match text.len() as u64 > LARGEST_FILE {
+        true => Err(format!("is larger than {LARGEST_FILE} bytes")),
+        false => Ok(text),
+    }
+}

@@ -1,0 +1,211 @@
+//! How a downstream is reached: by a command or at a URL.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use figment::value::Value;
+use http::{HeaderName, HeaderValue, Uri};
+
+use super::checked::{Command, InheritEnv, Reach, Remote};
+use super::downstream::seconds;
+use super::problem::Fault;
+use super::reader::{Item, Table};
+use super::secret::{self, Secret};
+use super::scalar;
+
+/// `None` if there was a problem, which is then recorded.
+pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
+    match (table.has("command"), table.has("url")) {
+        (true, false) => {
+            refuse(table, &["url", "headers", "ca_file", "connect_timeout"], "belongs to a downstream with a url");
+            command(table, executable).map(Reach::Command)
+        }
+        (false, true) => {
+            let keys = ["command", "env", "cwd", "inherit_env", "startup_timeout", "terminate"];
+            refuse(table, &keys, "belongs to a downstream with a command");
+            remote(table).map(Reach::Url)
+        }
+        (both, _) => {
+            // Whatever else is wrong with the two ways is worth knowing as well.
+            let fault = match both {
+                true => Some(Fault::new("has a command and a url; a downstream has one of them")),
+                false if table.has("openapi") => None,
+                false => Some(Fault::new("has neither a command nor a url")
+                    .hint("write command = [\"program\", \"argument\"] or url = \"https://…/mcp\"")),
+            };
+            fault.into_iter().for_each(|fault| table.report(fault));
+            (command(table, executable), remote(table)).0.and(None)
+        }
+    }
+}
+
+fn refuse(table: &mut Table<'_>, keys: &[&'static str], why: &str) {
+    for key in keys {
+        if let Some(item) = table.take(key) {
+            item.report(Fault::new(why));
+        }
+    }
+}
+
+fn command(table: &mut Table<'_>, executable: &Path) -> Option<Command> {
+    let argv = table.take("command").and_then(|item| argv(&item, executable));
+    let env = table.take("env").and_then(|item| item.table()).map(environment);
+    let command = Command {
+        program: PathBuf::new(),
+        args: Vec::new(),
+        env: env.unwrap_or_default(),
+        inherit_env: table.read("inherit_env", inherit_env).unwrap_or(InheritEnv::Minimal),
+        cwd: table.read("cwd", |item| existing(item, Path::is_dir, "a folder")),
+        startup_timeout: seconds(table, "startup_timeout", 30),
+        terminate: seconds(table, "terminate", 2),
+    };
+    let (program, args) = argv?;
+    Some(Command { program, args, ..command })
+}
+
+fn argv(item: &Item<'_>, executable: &Path) -> Option<(PathBuf, Vec<String>)> {
+    if let Value::String(_, line) = item.structured() {
+        // Only the program is repeated: the rest may hold a key.
+        let program = line.split_whitespace().next().unwrap_or("program");
+        let fault = Fault::new("found a string where an array is needed");
+        item.report(fault.hint(format!("no shell reads it: write command = [\"{program}\", \"argument\", …]")));
+        return None;
+    }
+    let items = item.items()?;
+    let words: Vec<String> = items.iter().filter_map(|item| item.parsed(scalar::text)).collect();
+    if words.iter().any(|word| word.contains('\0')) {
+        item.report(Fault::new("a command cannot hold NUL characters"));
+        return None;
+    }
+    match words.split_first() {
+        Some((program, args)) if !program.is_empty() => Some((program_of(program, item, executable), args.to_vec())),
+        _ if words.len() < items.len() => None,
+        _ => {
+            item.report(Fault::new("the command is empty").hint("its first item is the program"));
+            None
+        }
+    }
+}
+
+/// `gatewayd` is this very program, in PATH or not; a relative path with a slash is relative to its file.
+fn program_of(program: &str, item: &Item<'_>, executable: &Path) -> PathBuf {
+    match program {
+        "gatewayd" => executable.to_owned(),
+        _ if program.contains('/') => item.resolve(Path::new(program)),
+        _ => PathBuf::from(program),
+    }
+}
+
+fn environment(table: Table<'_>) -> BTreeMap<String, Secret> {
+    let mut variables = BTreeMap::new();
+    for (name, item) in table.into_entries() {
+        let Some(value) = secret::read(&item) else { continue };
+        if name.is_empty() || name.contains(['=', '\0']) || value.expose().contains('\0') {
+            item.report(Fault::new("an environment variable cannot be like this").hint("no = or NUL, not empty"));
+        }
+        variables.insert(name, value);
+    }
+    variables
+}
+
+fn inherit_env(item: &Item<'_>) -> Result<InheritEnv, Fault> {
+    match item.structured() {
+        Value::Bool(_, true) => Ok(InheritEnv::All),
+        Value::Bool(_, false) => Ok(InheritEnv::Minimal),
+        Value::Array(..) => {
+            let names = item.items().unwrap_or_default();
+            Ok(InheritEnv::Named(names.iter().filter_map(|name| name.parsed(scalar::word)).collect()))
+        }
+        other => Err(scalar::found(&other, "true, false or an array of names")),
+    }
+}
+
+fn remote(table: &mut Table<'_>) -> Option<Remote> {
+    let place = table.take("url");
+    let url = place.as_ref().and_then(|item| item.parsed(url));
+    let headers = table.take("headers").and_then(|item| item.table()).map(headers).unwrap_or_default();
+    let ca_file = table.read("ca_file", |item| existing(item, Path::is_file, "a file"));
+    let connect_timeout = seconds(table, "connect_timeout", 10);
+    let url = url?;
+    if let Some(item) = place
+        && !headers.is_empty()
+        && is_in_the_clear(&url)
+    {
+        item.note("headers travel unencrypted over http".to_owned());
+    }
+    Some(Remote { url, headers, ca_file, connect_timeout })
+}
+
+fn url(item: &Item<'_>) -> Result<Uri, Fault> {
+    let hint = "write \"https://host/path\"";
+    let text = scalar::word(item)?;
+    let uri: Uri = text.parse().map_err(|_| Fault::new("is not a URL").hint(hint))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
+        return Err(Fault::new("is not an http or https URL").hint(hint));
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(Fault::new("a URL must not hold a user and a password")
+            .hint("write headers = { Authorization = { env = \"NAME\", prefix = \"Basic \" } }"));
+    }
+    match text.contains('#') {
+        true => Err(Fault::new("a URL to connect to has no fragment").hint("remove the part after #")),
+        false => Ok(uri),
+    }
+}
+
+fn is_in_the_clear(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    url.scheme_str() == Some("http") && !is_local
+}
+
+fn headers(table: Table<'_>) -> Vec<(HeaderName, Secret)> {
+    let mut headers = Vec::new();
+    for (name, item) in table.into_entries() {
+        let Some(value) = secret::read(&item) else { continue };
+        match header(&name, &value, item.is_dormant()) {
+            Ok(name) => headers.push((name, value)),
+            Err(fault) => item.report(fault),
+        }
+    }
+    headers
+}
+
+fn header(name: &str, value: &Secret, is_dormant: bool) -> Result<HeaderName, Fault> {
+    let checked: HeaderName = name.parse().map_err(|_| Fault::new("is not a header's name"))?;
+    if is_ours(checked.as_str()) {
+        return Err(Fault::new("the gateway sets this header itself").hint("remove it"));
+    }
+    if value.expose().is_empty() && !is_dormant {
+        return Err(Fault::new("must not be empty"));
+    }
+    match HeaderValue::from_str(value.expose()) {
+        Ok(_) => Ok(checked),
+        Err(_) => Err(Fault::new("a header's value must be one line without control characters")),
+    }
+}
+
+/// Headers that HTTP's framing or the protocol owns.
+pub(super) fn is_ours(name: &str) -> bool {
+    const OURS: [&str; 9] = [
+        "accept",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    let name = name.to_ascii_lowercase();
+    OURS.contains(&name.as_str()) || name.starts_with("mcp-") || name == "last-event-id"
+}
+
+fn existing(item: &Item<'_>, is_there: impl Fn(&Path) -> bool, kind: &str) -> Result<PathBuf, Fault> {
+    let path = scalar::path(item)?;
+    match item.is_dormant() || is_there(&path) {
+        true => Ok(path),
+        false => Err(Fault::new(format!("{} is not {kind} that exists", path.display()))),
+    }
+}

@@ -1,0 +1,111 @@
+use gateway_domain::{Era, Outcome, RawObject, Tool, ToolPage};
+
+use crate::{Answer, Response};
+
+/// The most definitions that are read from one page. More than any list may hold in all.
+const PAGE_LIMIT: usize = 100_000;
+
+/// An answer that is no valid answer to the request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Nonsense {
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Reads the answer to a call in the era it was made in (protocol.md §2.1, §13, §15.2).
+///
+/// # Errors
+/// [`Nonsense`] for a `resultType` that this request cannot have.
+pub fn outcome(era: Era, answer: Answer) -> Result<Outcome, Nonsense> {
+    let result = match answer {
+        Answer::Error(error) => return Ok(Outcome::Failed(error)),
+        Answer::Result(result) if era == Era::Legacy => return Ok(Outcome::Complete(result)),
+        Answer::Result(result) => result,
+    };
+    match result.get_text("resultType").as_deref() {
+        Some("complete") => Ok(Outcome::Complete(result)),
+        // Servers of the first hour leave it out.
+        None if !result.contains("resultType") => Ok(Outcome::Complete(result)),
+        Some("input_required") => Ok(Outcome::InputRequired {
+            requests: result.get_object("inputRequests"),
+            state: result.get("requestState"),
+        }),
+        Some("task") => Ok(Outcome::Task(result)),
+        other => Err(Nonsense { reason: format!("unknown resultType {:?}", other.unwrap_or_default()) }),
+    }
+}
+
+/// Reads a page of `tools/list`.
+///
+/// # Errors
+/// [`Nonsense`] if the answer is an error or holds no array of tools. An entry that is no definition
+/// costs only itself.
+pub fn tool_page(response: Response) -> Result<ToolPage, Nonsense> {
+    let result = match response.answer {
+        Answer::Result(result) => result,
+        Answer::Error(error) => {
+            return Err(Nonsense { reason: format!("error {}: {}", error.code, error.message()) });
+        }
+    };
+    let tools = result.get("tools").and_then(|tools| tools.elements(PAGE_LIMIT));
+    let Some(tools) = tools else { return Err(Nonsense { reason: "no array `tools` in the result".into() }) };
+    let next_cursor = result.get("nextCursor").and_then(|cursor| Some(cursor.to_text()?.into_owned()));
+    let mut page = ToolPage { tools: Vec::with_capacity(tools.len()), next_cursor, skipped: Vec::new() };
+    for definition in tools {
+        match RawObject::try_from(definition).map(Tool::from_definition) {
+            Ok(Some(tool)) => page.tools.push(tool),
+            Ok(None) => page.skipped.push("a definition without a string `name`".into()),
+            Err(error) => page.skipped.push(format!("a definition that is refused: {error}")),
+        }
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Message;
+
+    use super::*;
+
+    fn response(result: &str) -> Response {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+        match Message::parse(text.into()).unwrap() {
+            Message::Response(response) => response,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn results_are_sorted_by_their_type_in_the_modern_era_only() {
+        let read = |era, result: &str| match outcome(era, response(result).answer) {
+            Ok(Outcome::Complete(_)) => "complete",
+            Ok(Outcome::InputRequired { .. }) => "input",
+            Ok(Outcome::Task(_)) => "task",
+            Ok(Outcome::Failed(_)) => "failed",
+            Err(_) => "nonsense",
+        };
+        for (result, modern) in [
+            (r#"{"resultType":"complete"}"#, "complete"),
+            ("{}", "complete"),
+            (r#"{"resultType":"input_required","requestState":"s"}"#, "input"),
+            (r#"{"resultType":"task"}"#, "task"),
+            (r#"{"resultType":"new"}"#, "nonsense"),
+            (r#"{"resultType":7}"#, "nonsense"),
+        ] {
+            assert_eq!(read(Era::Modern, result), modern, "for {result}");
+            assert_eq!(read(Era::Legacy, result), "complete", "for {result}");
+        }
+    }
+
+    #[test]
+    fn one_bad_definition_does_not_hide_the_others() {
+        let page = tool_page(response(
+            r#"{"tools":[{"name":"a"},7,{"name":1},{"name":"b","name":"c"},{"name":"d"}],"nextCursor":""}"#,
+        ))
+        .unwrap();
+        assert_eq!(page.tools.iter().map(Tool::name).collect::<Vec<_>>(), ["a", "d"]);
+        assert_eq!((page.skipped.len(), page.next_cursor.as_deref()), (3, Some("")));
+        assert!(tool_page(response(r#"{"tools":{}}"#)).is_err());
+    }
+}

@@ -1,0 +1,130 @@
+use gateway_domain::{ClientCapabilities, Era, Exchange, Params, RawJson};
+
+use crate::{
+    Implementation, Revision,
+    meta::{self, Hop},
+};
+
+/// Members of `params` that belong to a hop or to a feature of the other era.
+const LEGACY_STRIPS: [&str; 3] = ["inputResponses", "requestState", "task"];
+const MODERN_STRIPS: [&str; 1] = ["task"];
+
+/// The `params` of `server/discover`.
+pub fn discover(revision: Revision, client: &Implementation, capabilities: &ClientCapabilities) -> Vec<u8> {
+    params(&Hop { revision, client, capabilities }, "")
+}
+
+/// The `params` of `initialize`.
+pub fn initialize(revision: Revision, client: &Implementation, capabilities: &ClientCapabilities) -> Vec<u8> {
+    let version = revision.as_str();
+    let (capabilities, client) = (capabilities.raw().as_str(), client.as_str());
+    format!(r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{client}}}"#)
+        .into_bytes()
+}
+
+/// The `params` of `ping` or, in the modern era, of the `server/discover` that stands in for it.
+pub fn ping_params(hop: &Hop<'_>) -> Vec<u8> {
+    params(hop, "")
+}
+
+/// The `params` of a list method.
+pub fn list_params(hop: &Hop<'_>, cursor: Option<&str>) -> Vec<u8> {
+    match cursor {
+        Some(cursor) => params(hop, &format!(r#""cursor":{}"#, RawJson::string(cursor))),
+        None => params(hop, ""),
+    }
+}
+
+/// The `params` of `tools/call` on the next hop: the client's own with the tool's own name and that
+/// hop's `_meta`; every other byte as it came (design §2). `token` asks for progress under it.
+pub fn call_params(
+    hop: &Hop<'_>,
+    tool: &str,
+    client: &Params,
+    exchange: &Exchange,
+    token: Option<u64>,
+) -> Vec<u8> {
+    let token = token.map(|token| token.to_string());
+    let strips: &[&str] = if hop.revision.era() == Era::Modern { &MODERN_STRIPS } else { &LEGACY_STRIPS };
+    let mut edit = client.object.edit().set("name", RawJson::string(tool).as_bytes());
+    edit = strips.iter().fold(edit, |edit, member| edit.remove(member));
+    edit = match meta::outgoing(client.meta.as_ref(), hop, Some(exchange), token.as_deref()) {
+        Some(meta) => edit.set("_meta", meta.as_bytes()),
+        None => edit.remove("_meta"),
+    };
+    let mut out = Vec::with_capacity(client.object.as_str().len() + 256);
+    edit.write(&mut out);
+    out
+}
+
+fn params(hop: &Hop<'_>, members: &str) -> Vec<u8> {
+    let meta =
+        meta::outgoing(None, hop, None, None).map(|meta| format!(r#""_meta":{meta}"#)).unwrap_or_default();
+    let comma = if members.is_empty() || meta.is_empty() { "" } else { "," };
+    format!("{{{members}{comma}{meta}}}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gateway_domain::{Caller, Event, EventSink, RawObject, SessionKey};
+
+    use super::*;
+
+    struct Nowhere;
+    impl EventSink for Nowhere {
+        fn emit(&self, _: Event) {}
+    }
+
+    fn written(revision: Revision, params: &str, token: Option<u64>) -> String {
+        let object = RawObject::parse(params.to_owned()).unwrap();
+        let client = Params { meta: object.get_object("_meta"), object };
+        let capabilities = ClientCapabilities::none();
+        let exchange = Exchange {
+            era: Era::Modern,
+            session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
+            capabilities: capabilities.clone(),
+            wants_progress: token.is_some(),
+            log_level: None,
+            events: Arc::new(Nowhere),
+        };
+        let us = Implementation::new("g", "G", "1");
+        let hop = Hop { revision, client: &us, capabilities: &capabilities };
+        String::from_utf8(call_params(&hop, "echo", &client, &exchange, token)).unwrap()
+    }
+
+    #[test]
+    fn a_call_keeps_every_byte_that_is_not_of_its_hop() {
+        let odd =
+            r#"{ "arguments" : {"n":1.0,"big":9007199254740993,"x":1e400}, "name":"d__echo","zz":[ 1 ] }"#;
+        assert_eq!(written(Revision::V2025_06_18, odd, None), odd.replace("d__echo", "echo"));
+        let meta =
+            r#"{"_meta":{"progressToken":"abc","k":"v"},"name":"d__echo","task":{},"requestState":"s"}"#;
+        assert_eq!(
+            written(Revision::V2025_06_18, meta, Some(9)),
+            r#"{"_meta":{"progressToken":9,"k":"v"},"name":"echo"}"#
+        );
+        assert_eq!(
+            written(Revision::V2025_06_18, r#"{"name":"d__echo","_meta":{"progressToken":1}}"#, None),
+            r#"{"name":"echo"}"#
+        );
+        let modern = written(Revision::V2026_07_28, meta, None);
+        assert!(
+            modern
+                .starts_with(r#"{"_meta":{"k":"v","io.modelcontextprotocol/protocolVersion":"2026-07-28","#),
+            "{modern}"
+        );
+        assert!(modern.ends_with(r#"}},"name":"echo","requestState":"s"}"#), "{modern}");
+    }
+
+    #[test]
+    fn cursors_are_written_as_strings_even_when_empty() {
+        let us = Implementation::new("g", "G", "1");
+        let none = ClientCapabilities::none();
+        let hop = Hop { revision: Revision::V2025_11_25, client: &us, capabilities: &none };
+        assert_eq!(list_params(&hop, None), b"{}");
+        assert_eq!(list_params(&hop, Some("")), br#"{"cursor":""}"#);
+        assert_eq!(list_params(&hop, Some("a\"b")), br#"{"cursor":"a\"b"}"#);
+    }
+}
