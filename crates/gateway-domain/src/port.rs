@@ -133,13 +133,19 @@ pub struct ToolPage {
     pub skipped: Vec<String>,
 }
 
-/// What a new session is opened for.
-#[derive(Debug, Clone)]
+/// What a new session is opened for. By default: a modern client that can do nothing beyond the core.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionProfile {
     /// The era to speak if the downstream has both.
     pub era: Era,
     /// What the client behind the session can do.
     pub capabilities: ClientCapabilities,
+}
+
+impl Default for SessionProfile {
+    fn default() -> Self {
+        Self { era: Era::Modern, capabilities: ClientCapabilities::none() }
+    }
 }
 
 /// Opens sessions to one downstream (seed 001).

@@ -1,1 +1,59 @@
-//! Under construction.
+//! Everything alive behind the gateway: bounded pools of sessions, supervision of their creation, and
+//! which client holds which session.
+//!
+//! **For**: [`Pool`] bounds the sessions to one downstream; [`SupervisedFactory`] keeps a broken one from
+//! being started over and over; [`Manager`] answers calls with the session that belongs to the caller.
+//! This is the only mutable shared state about downstreams. Time is tokio's, so tests can pause it.
+//!
+//! **Must not know**: exposed names, policy, HTTP, what carries a client or a downstream.
+//!
+//! A downstream of the modern era keeps no session: [`Link::Stateless`] serves every caller. A legacy
+//! one is held per client session or, where the operator says it keeps no client state, taken from the
+//! pool for each call ([`SessionMode`]).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use gateway_domain::{Error, Factory, Session, SessionProfile};
+//! use gateway_registry::{Pool, PoolConfig};
+//!
+//! struct Connection;
+//! #[async_trait::async_trait]
+//! impl Session for Connection {
+//!     async fn close(&self) {}
+//! }
+//! struct Connect;
+//! #[async_trait::async_trait]
+//! impl Factory for Connect {
+//!     type Session = Connection;
+//!     async fn create(&self, _: &SessionProfile) -> Result<Connection, Error> {
+//!         Ok(Connection)
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let name = gateway_domain::DownstreamName::parse("db").expect("follows the rule");
+//! let pool = Pool::new(name, Arc::new(Connect), PoolConfig { max: 4, ..PoolConfig::default() });
+//! let session = pool.acquire(&SessionProfile::default()).await?;
+//! assert_eq!(pool.stats().in_use, 1);
+//! drop(session); // gives itself back
+//! assert_eq!((pool.stats().in_use, pool.stats().idle), (0, 1));
+//! # Ok(())
+//! # }
+//! ```
+
+mod breaker;
+mod client_session;
+mod downstream;
+mod held;
+mod manager;
+mod pool;
+mod supervisor;
+
+pub use client_session::ClientSession;
+pub use downstream::{DownstreamFactory, Link, ManagedDownstream, SessionMode};
+pub use gateway_domain::{DownstreamSession, Factory, Session, SessionProfile, Tool as ToolInfo, ToolPage};
+pub use held::Held;
+pub use manager::{Manager, ManagerError};
+pub use pool::{Pool, PoolConfig, Pooled, Stats};
+pub use supervisor::{SupervisedFactory, SupervisorConfig};

@@ -1,0 +1,200 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gateway_domain::{DownstreamName, DownstreamSession, Era, Error, Factory, SessionProfile};
+
+use crate::{Held, Pool, Pooled};
+
+/// A factory of sessions to a downstream, whatever carries them.
+pub type DownstreamFactory = dyn Factory<Session = Arc<dyn DownstreamSession>>;
+
+/// How a legacy downstream's sessions are shared among clients (design §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SessionMode {
+    /// Each client session has its own: right for servers that keep state.
+    #[default]
+    PerClient,
+    /// A session is taken for each call and given back: the operator says that no client state is kept.
+    Shared,
+}
+
+/// A downstream as it is handed to the manager.
+#[derive(Debug, Clone)]
+pub struct ManagedDownstream {
+    /// Its configured name.
+    pub name: DownstreamName,
+    /// How its sessions are shared.
+    pub mode: SessionMode,
+    /// Where they come from.
+    pub pool: Pool<DownstreamFactory>,
+}
+
+/// The session that answers one call.
+#[derive(Debug)]
+pub enum Link {
+    /// Modern: no session in the protocol's sense; one serves every caller, ids told apart.
+    Stateless(Arc<Held>),
+    /// Legacy, kept by the client that calls.
+    Held(Arc<Held>),
+    /// Legacy, taken from the pool for this call.
+    Taken(Pooled<Arc<dyn DownstreamSession>>),
+}
+
+impl Link {
+    /// The session.
+    pub fn session(&self) -> &Arc<dyn DownstreamSession> {
+        match self {
+            Self::Stateless(held) | Self::Held(held) => held.session(),
+            Self::Taken(pooled) => pooled,
+        }
+    }
+}
+
+/// A downstream with what is common to all callers.
+pub(crate) struct Downstream {
+    pub(crate) name: DownstreamName,
+    pub(crate) mode: SessionMode,
+    pub(crate) pool: Pool<DownstreamFactory>,
+    shared: Mutex<Common>,
+    /// Held while a session that may turn out to serve everybody is opened, so that a crowd of first
+    /// callers opens one. Waiters may give up.
+    opening: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Common {
+    /// The modern session, once there is one.
+    stateless: Option<Arc<Held>>,
+    /// The legacy session that lists are read from; no client is ever given it (R-W24).
+    listing: Option<Arc<Held>>,
+    /// It was asked for a modern session and gave a legacy one.
+    legacy_only: bool,
+    /// It was asked for a legacy session and gave a modern one.
+    modern_only: bool,
+    /// It has given a legacy session.
+    legacy_works: bool,
+}
+
+impl Downstream {
+    pub(crate) fn new(managed: ManagedDownstream) -> Self {
+        let ManagedDownstream { name, mode, pool } = managed;
+        Self { name, mode, pool, shared: Mutex::default(), opening: tokio::sync::Mutex::default() }
+    }
+
+    /// The session that serves everybody, if the downstream is to be spoken to that way in `era` and it
+    /// is open. This is the fast path of most calls.
+    pub(crate) fn stateless(&self, era: Era) -> Option<Arc<Held>> {
+        let common = self.common();
+        let held = common.stateless.as_ref().filter(|held| held.session().is_open())?;
+        (era == Era::Modern || common.modern_only).then(|| held.clone())
+    }
+
+    /// Opens a session for a caller of `profile`; one that serves everybody is kept and shared.
+    pub(crate) async fn open(&self, profile: &SessionProfile) -> Result<Opened, Error> {
+        if let Some(held) = self.stateless(profile.era) {
+            return Ok(Opened::Stateless(held));
+        }
+        if self.is_legacy_for(profile.era) {
+            // Asked for as such, so that callers of both eras can use the same idle sessions.
+            let legacy = SessionProfile { era: Era::Legacy, ..profile.clone() };
+            let pooled = self.acquire(&legacy).await?;
+            if pooled.peer().era == Era::Legacy {
+                return Ok(Opened::Legacy(pooled));
+            }
+            return Ok(Opened::Stateless(self.keep(pooled).await));
+        }
+        self.open_unknown(profile).await
+    }
+
+    /// The session that lists are read from. The era is found out anew when it has to be opened.
+    pub(crate) async fn listing(&self) -> Result<Arc<Held>, Error> {
+        let kept = self.common().listing.clone().filter(|held| held.session().is_open());
+        if let Some(held) = kept.or_else(|| self.stateless(Era::Modern)) {
+            return Ok(held);
+        }
+        match self.open_unknown(&SessionProfile::default()).await? {
+            Opened::Stateless(held) => Ok(held),
+            Opened::Legacy(pooled) => {
+                let held = Arc::new(Held::new(pooled));
+                self.common().listing = Some(held.clone());
+                Ok(held)
+            }
+        }
+    }
+
+    /// Opens a session that may turn out to serve everybody, one at a time.
+    async fn open_unknown(&self, profile: &SessionProfile) -> Result<Opened, Error> {
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(held) = self.stateless(profile.era) {
+            return Ok(Opened::Stateless(held));
+        }
+        let pooled = self.acquire(profile).await?;
+        match pooled.peer().era {
+            Era::Legacy => Ok(Opened::Legacy(pooled)),
+            Era::Modern => Ok(Opened::Stateless(self.keep(pooled).await)),
+        }
+    }
+
+    /// Keeps a modern session for everybody, or gives it up for the one that is there already.
+    async fn keep(&self, pooled: Pooled<Arc<dyn DownstreamSession>>) -> Arc<Held> {
+        if let Some(held) = self.stateless(Era::Modern) {
+            pooled.discard().await;
+            return held;
+        }
+        let held = Arc::new(Held::new(pooled));
+        self.common().stateless = Some(held.clone());
+        held
+    }
+
+    /// Ends what is common to all callers, then the pool.
+    pub(crate) async fn close(&self) {
+        let common = std::mem::take(&mut *self.common());
+        for held in common.stateless.into_iter().chain(common.listing) {
+            held.close().await;
+        }
+        self.pool.close().await;
+    }
+
+    async fn acquire(&self, profile: &SessionProfile) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
+        let pooled = self.pool.acquire(profile).await?;
+        let mut common = self.common();
+        match (profile.era, pooled.peer().era) {
+            (Era::Modern, spoken) => common.legacy_only = spoken == Era::Legacy,
+            (Era::Legacy, spoken) => common.modern_only = spoken == Era::Modern,
+        }
+        common.legacy_works |= pooled.peer().era == Era::Legacy;
+        drop(common);
+        Ok(pooled)
+    }
+
+    /// Whether a caller of this era is known to get a legacy session, which concerns nobody else.
+    fn is_legacy_for(&self, era: Era) -> bool {
+        let common = self.common();
+        match era {
+            Era::Modern => common.legacy_only,
+            Era::Legacy => common.legacy_works,
+        }
+    }
+
+    fn common(&self) -> MutexGuard<'_, Common> {
+        // Every critical section is a few assignments.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Downstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Downstream")
+            .field("name", &self.name)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What opening a session gave.
+pub(crate) enum Opened {
+    Stateless(Arc<Held>),
+    Legacy(Pooled<Arc<dyn DownstreamSession>>),
+}
