@@ -1,6 +1,8 @@
 //! What a catalogue costs. `page` must not grow with the number of tools (A-W4): 100 entries out of 10,000
 //! may cost a few comparisons more than out of 100, no copy and no sort.
 
+#![expect(clippy::expect_used, reason = "a bench has no input but its own")]
+
 use divan::{Bencher, black_box};
 use gateway_aggregate::{Catalog, FitRules, Listing, RawObject, Tool, build, fit, page};
 

@@ -26,7 +26,7 @@
 //!
 //! let fitted: Vec<_> = [files, search].into_iter().map(|l| fit(l, &FitRules::default())).collect();
 //! let aliases: Vec<_> = fitted[1].report.aliases().collect();
-//! assert_eq!(aliases, [("web_query_t4cyxa", "web query")]);
+//! assert_eq!(aliases, [("web_query_mg6v98", "web query")]);
 //!
 //! let listings: Vec<_> = fitted.into_iter().map(|fitted| fitted.listing).collect();
 //! let catalog = build(&listings)?;
@@ -34,10 +34,10 @@
 //! let (first, cursor) = page(&catalog, "", 2)?;
 //! assert_eq!(first.entries()[0].name(), "files__read");
 //! let (last, end) = page(&catalog, &cursor, 2)?;
-//! assert_eq!((last.entries()[0].name(), end.as_str()), ("search__web_query_t4cyxa", ""));
+//! assert_eq!((last.entries()[0].name(), end.as_str()), ("search__web_query_mg6v98", ""));
 //!
 //! let known = HashMap::from([("files".to_owned(), true), ("search".to_owned(), true)]);
-//! let target = resolve("search__web_query_t4cyxa", Some(&known))?;
+//! let target = resolve("search__web_query_mg6v98", Some(&known))?;
 //! assert_eq!(target.downstream(), "search");
 //! assert_eq!(&**catalog.get(&target).expect("listed above").tool().original(), "web query");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,7 +52,8 @@ mod resolve;
 pub use build::{BuildError, build};
 pub use fit::{Change, Characters, DropCause, FitReport, FitRules, Fitted, Misfit, fit};
 pub use gateway_domain::{
-    Catalog, CatalogEntry, NAMESPACE_SEPARATOR, RawJson, RawObject, Tool, ToolRef, ToolRefError,
+    Catalog, CatalogEntry, DuplicateName, NAMESPACE_SEPARATOR, RawJson, RawObject, Tool, ToolRef,
+    ToolRefError,
 };
 pub use listing::Listing;
 pub use page::{CursorFault, PageError, page};

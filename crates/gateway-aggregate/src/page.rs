@@ -72,6 +72,7 @@ const AFTER_EMPTY_NAME: &str = "wIA";
 #[cfg(test)]
 mod tests {
     use gateway_domain::Tool;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -144,5 +145,18 @@ mod tests {
             "the cursor is not base64url without padding: pass the one of the previous page unchanged, or none \
              to begin again"
         );
+    }
+
+    proptest! {
+        /// A-27, A-W8: what is given out is taken, and nothing else is.
+        #[test]
+        fn names_and_cursors_correspond(name in any::<String>(), cursor in prop_oneof!["[A-Za-z0-9_-]{1,9}=?", any::<String>()]) {
+            let given = encode(&name);
+            prop_assert!(!given.is_empty() && given != name);
+            prop_assert_eq!(decode(&given), Ok(Some(name)));
+            if let Ok(Some(name)) = decode(&cursor) {
+                prop_assert_eq!(encode(&name), cursor);
+            }
+        }
     }
 }

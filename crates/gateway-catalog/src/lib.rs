@@ -1,1 +1,25 @@
-//! Under construction.
+//! The live catalogue: what all downstreams offer together, kept up to date.
+//!
+//! **For**: listing every downstream at the same time, whatever one of them does; fitting names and
+//! building one immutable snapshot that is swapped whole; pages that are rendered once per generation;
+//! change events when what is visible differs; and *resolve*, which turns an exposed name into a
+//! downstream's own (design §4).
+//!
+//! **Must not know**: how a session is made or carried, HTTP, who the caller is beyond its identity.
+//!
+//! [`LiveCatalog`] implements the edge's [`Directory`](gateway_domain::Directory); [`Resolve`] is a
+//! dispatcher around the one that owns the sessions. [`Listings`] is all that is asked of the latter.
+
+mod config;
+mod live;
+mod resolve;
+mod signal;
+mod source;
+mod view;
+mod walk;
+
+pub use config::{CatalogConfig, Source, ToolFilter};
+pub use live::LiveCatalog;
+pub use resolve::Resolve;
+pub use signal::Signal;
+pub use source::Listings;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::{
-    engine::{Conversation, End, Engine, Reply, complete},
+    engine::{Conversation, Engine, complete},
     fixtures::{ODD_RESULT, ODD_RESULT_MODERN},
     message::{notification, quote},
+    reply::{End, Reply},
 };
 
 /// One call and where it came from.
@@ -17,6 +18,10 @@ pub(crate) struct Call<'a> {
     pub(crate) arguments: &'a str,
     /// Raw text of the progress token.
     pub(crate) token: Option<&'a str>,
+    /// Raw text of `inputResponses`, on a retry.
+    pub(crate) responses: Option<&'a str>,
+    /// Raw text of `requestState`, on a retry.
+    pub(crate) state: Option<&'a str>,
     /// Whether log notifications may be sent.
     pub(crate) logs: bool,
     pub(crate) modern: bool,
@@ -25,6 +30,14 @@ pub(crate) struct Call<'a> {
 }
 
 pub(crate) fn call(call: &Call<'_>) -> Reply {
+    let reply = act(call);
+    match call.engine.profile.progress_always {
+        0 => reply,
+        n => progress(call, n, reply),
+    }
+}
+
+fn act(call: &Call<'_>) -> Reply {
     match call.name {
         "add" => call.done(&sum(call)),
         "sleep_ms" => Reply { delay: call.millis("ms"), ..call.done(&echo(call)) },
@@ -37,7 +50,8 @@ pub(crate) fn call(call: &Call<'_>) -> Reply {
             false => ODD_RESULT.to_owned(),
         })),
         "structured_only" => call.done(&format!(r#""content":[],"structuredContent":{}"#, call.arguments)),
-        "progress" => progress(call),
+        "ask" => ask(call),
+        "progress" => progress(call, call.number("n"), call.done(&text("done"))),
         "log" => log(call),
         _ => call.done(&echo(call)),
     }
@@ -80,9 +94,7 @@ fn echo(call: &Call<'_>) -> String {
 }
 
 /// Progress is told only to a caller that asked for it.
-fn progress(call: &Call<'_>) -> Reply {
-    let n = call.number("n");
-    let done = call.done(&text("done"));
+fn progress(call: &Call<'_>, n: u64, done: Reply) -> Reply {
     let Some(token) = call.token.map(str::to_owned) else { return done };
     let message = quote(call.marker());
     let notices = (1..=n).map(move |k| {
@@ -90,6 +102,21 @@ fn progress(call: &Call<'_>) -> Reply {
         notification("notifications/progress", &params)
     });
     Reply { notices: Box::new(notices), streams: n > 0, pace: call.millis("ms"), ..done }
+}
+
+/// Asks the user: in mid-call on the legacy wire, by an `input_required` result on the modern one.
+fn ask(call: &Call<'_>) -> Reply {
+    if !call.modern {
+        let interaction = call.engine.interact("elicitation/create", ELICITATION);
+        return Reply::end(End::Interact(interaction));
+    }
+    let Some(responses) = call.responses else {
+        return Reply::end(End::Result(format!(
+            r#"{{"resultType":"input_required","inputRequests":{{"q":{{"method":"elicitation/create","params":{ELICITATION}}}}},"requestState":"{ASK_STATE}"}}"#
+        )));
+    };
+    let state = call.state.unwrap_or("null");
+    call.done(&structured(&format!(r#"{{"answer":{responses},"state":{state}}}"#)))
 }
 
 fn log(call: &Call<'_>) -> Reply {
@@ -107,6 +134,11 @@ fn text(text: &str) -> String {
     format!(r#""content":[{{"type":"text","text":{}}}]"#, quote(text))
 }
 
-fn structured(json: &str) -> String {
+pub(crate) fn structured(json: &str) -> String {
     format!(r#"{},"structuredContent":{json}"#, text(json))
 }
+
+const ELICITATION: &str = r#"{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}"#;
+
+/// `requestState` with what a splice could get wrong.
+const ASK_STATE: &str = r#"v1.\u0061\/=\"+"#;

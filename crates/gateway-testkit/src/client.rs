@@ -18,8 +18,8 @@ pub use self::{
     stdio::StdioClient,
 };
 use crate::{
-    engine::MODERN,
     message::{Members, members},
+    profile::{LEGACY, MODERN},
 };
 
 /// The era a client speaks.
@@ -34,7 +34,7 @@ pub enum Speaks {
 impl Speaks {
     /// The newest legacy revision.
     pub fn legacy() -> Self {
-        Self::Legacy(crate::engine::LEGACY[3].to_owned())
+        Self::Legacy(LEGACY[LEGACY.len() - 1].to_owned())
     }
 
     /// Modern, without any client capability.

@@ -1,111 +1,22 @@
 //! What a fake server says, apart from how it is carried: both eras, the tools, pages, probes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 
 use crate::{
     behaviour::{self, Call},
     fixtures,
     message::{Message, Refusal, members, quote, string},
+    profile::{Era, LEGACY, MODERN, Paging, Probe, Profile},
+    reply::{End, Interaction, Reply},
 };
-
-/// The modern revision the fakes speak.
-pub const MODERN: &str = "2026-07-28";
-
-/// The legacy revisions the fakes speak, oldest first.
-pub const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
-/// Which of the two protocol eras a fake serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Era {
-    /// `initialize` and sessions only.
-    Legacy,
-    /// Self-contained requests of 2026-07-28 only.
-    Modern,
-    /// Both, told apart by each request.
-    #[default]
-    Dual,
-}
-
-/// How `tools/list` is cut into pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Paging {
-    /// Everything on one page.
-    #[default]
-    Whole,
-    /// This many tools a page.
-    Size(usize),
-    /// The first page again and again, always with the same cursor.
-    SameCursor,
-    /// Ever new pages of ten ever new tools, each with a new cursor.
-    Endless,
-}
-
-/// How `server/discover` is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Probe {
-    /// With an error of this code.
-    Error(i64),
-    /// Not answered at all.
-    Silent,
-    /// The process exits (HTTP: the connection is dropped).
-    Exit,
-    /// Something that is not JSON.
-    Garbage,
-    /// An empty result: JSON, but no `DiscoverResult`.
-    Empty,
-}
-
-/// What a fake server offers; shared by the stdio and the HTTP fake.
-#[derive(Debug, Clone)]
-pub struct Profile {
-    /// The eras it serves.
-    pub era: Era,
-    /// The newest legacy revision it agrees to; it also agrees to older ones.
-    pub protocol: String,
-    /// Raw tool definitions, listed byte for byte and in this order. Tools without a behaviour of their own
-    /// act like `echo`.
-    pub tools: Vec<String>,
-    /// How `tools/list` is cut.
-    pub paging: Paging,
-    /// How `server/discover` is refused. `None`: answered (legacy era: -32601).
-    pub probe: Option<Probe>,
-    /// A text that appears in every call's result, progress and log line.
-    pub marker: Option<String>,
-    /// Calls to this tool are never answered.
-    pub hang_on: Option<String>,
-    /// A call to this tool ends the process (HTTP: drops the connection).
-    pub crash_on: Option<String>,
-    /// Legacy: ask the client for its roots once it is initialized.
-    pub request_roots: bool,
-    /// `ttlMs` of modern lists.
-    pub ttl_ms: u64,
-}
-
-impl Default for Profile {
-    fn default() -> Self {
-        Self {
-            era: Era::Dual,
-            protocol: LEGACY[LEGACY.len() - 1].to_owned(),
-            tools: fixtures::tools(fixtures::DEFAULT_TOOLS.len()),
-            paging: Paging::Whole,
-            probe: None,
-            marker: None,
-            hang_on: None,
-            crash_on: None,
-            request_roots: false,
-            ttl_ms: 0,
-        }
-    }
-}
 
 /// The state that belongs to one legacy session, or to nobody (modern, stateless).
 #[derive(Debug, Default)]
@@ -130,60 +41,6 @@ impl Conversation {
     }
 }
 
-/// Notifications to come, made one at a time: a million of them cost no memory.
-pub(crate) type Notices = Box<dyn Iterator<Item = String> + Send>;
-
-/// What is to be sent for one message: notifications, then an end.
-pub(crate) struct Reply {
-    /// Notifications to send first, with `pace` before each.
-    pub(crate) notices: Notices,
-    /// Whether there are any.
-    pub(crate) streams: bool,
-    pub(crate) pace: Duration,
-    /// Time to wait before the end.
-    pub(crate) delay: Duration,
-    pub(crate) end: End,
-}
-
-#[derive(Debug)]
-pub(crate) enum End {
-    /// Raw JSON of `result`.
-    Result(String),
-    Error(Refusal),
-    /// A request that is never answered.
-    Never,
-    /// Not a request: nothing is owed.
-    Nothing,
-    /// A request of our own follows a notification.
-    Ask(String),
-    /// `subscriptions/listen`: acknowledged, then open until cancelled.
-    Listen,
-    Garbage,
-    /// The process ends.
-    Crash,
-}
-
-impl Reply {
-    pub(crate) fn end(end: End) -> Self {
-        Self {
-            notices: Box::new(std::iter::empty()),
-            streams: false,
-            pace: Duration::ZERO,
-            delay: Duration::ZERO,
-            end,
-        }
-    }
-
-    pub(crate) fn refuse(code: i64, status: u16, message: impl Into<String>) -> Self {
-        Self::end(End::Error(Refusal::new(code, status, message)))
-    }
-
-    /// Whether nothing has to be waited for.
-    pub(crate) fn is_immediate(&self) -> bool {
-        !self.streams && self.delay.is_zero() && !matches!(self.end, End::Listen)
-    }
-}
-
 /// One fake server's mind.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -192,6 +49,9 @@ pub(crate) struct Engine {
     changes: broadcast::Sender<String>,
     facts: Mutex<BTreeMap<String, String>>,
     cancelled: Mutex<Vec<String>>,
+    /// Who waits for the client's response to a request of ours, by raw id.
+    asked: Mutex<HashMap<String, oneshot::Sender<String>>>,
+    asks: AtomicU64,
 }
 
 impl Engine {
@@ -203,6 +63,8 @@ impl Engine {
             changes: broadcast::channel(CHANGES).0,
             facts: Mutex::default(),
             cancelled: Mutex::default(),
+            asked: Mutex::default(),
+            asks: AtomicU64::new(1),
         }
     }
 
@@ -252,7 +114,7 @@ impl Engine {
 
     pub(crate) fn answer(&self, message: &Message, conversation: &Conversation) -> Reply {
         let Some(method) = message.method.as_deref() else {
-            self.note("roots_answer", message.text.clone());
+            self.responded(message);
             return Reply::end(End::Nothing);
         };
         if message.id.is_none() {
@@ -265,6 +127,25 @@ impl Engine {
             (Some(version), Era::Modern | Era::Dual) => self.modern(method, message, &version, conversation),
             (None, Era::Modern) => needs_envelope(),
             _ => self.legacy(method, message, conversation),
+        }
+    }
+
+    /// A request of ours with this method and parameters, to be sent in the middle of a call.
+    pub(crate) fn interact(&self, method: &str, params: &str) -> Interaction {
+        let (sender, response) = oneshot::channel();
+        let mut asked = locked(&self.asked);
+        let id = format!("\"ask-{}\"", self.asks.fetch_add(1, Ordering::Relaxed));
+        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        asked.insert(id, sender);
+        Interaction { request, response }
+    }
+
+    fn responded(&self, message: &Message) {
+        let waiting = message.id.as_deref().and_then(|id| locked(&self.asked).remove(id));
+        match waiting {
+            // The call may have been cancelled meanwhile.
+            Some(sender) => drop(sender.send(message.text.clone())),
+            None => self.note("roots_answer", message.text.clone()),
         }
     }
 
@@ -406,6 +287,8 @@ impl Engine {
             arguments: message.params.get("arguments").map_or("{}", |a| a.get()),
             token: message.meta("progressToken"),
             logs: !modern || message.meta("io.modelcontextprotocol/logLevel").is_some(),
+            responses: message.params.get("inputResponses").map(|r| r.get()),
+            state: message.params.get("requestState").map(|s| s.get()),
             modern,
             engine: self,
             conversation,

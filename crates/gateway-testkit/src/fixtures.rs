@@ -68,6 +68,10 @@ pub const DEFAULT_TOOLS: &[&str] = &[
         r#""inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"ms":{"type":"integer"}}}}"#
     ),
     concat!(
+        r#"{"name":"ask","description":"Asks the user for a name and answers with what came back","#,
+        r#""inputSchema":{"type":"object"}}"#
+    ),
+    concat!(
         r#"{"name":"mirror","description":"Arguments that are mirrored in headers","#,
         r#""inputSchema":{"type":"object","properties":{"site":{"type":"string","x-mcp-header":"Site"},"#,
         r#""count":{"type":"integer","x-mcp-header":"Count"},"dry":{"type":"boolean","x-mcp-header":"Dry"}}}}"#

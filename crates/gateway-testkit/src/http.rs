@@ -3,6 +3,7 @@
 //! It runs on a thread and runtime of its own, so a test may pause its clock or block. [`Faults`] are flipped
 //! while it runs; [`HttpFake::requests`] shows what reached it.
 
+mod answer;
 mod body;
 mod faults;
 pub(crate) mod mirror;
@@ -27,7 +28,10 @@ use tokio::{
 
 pub use self::faults::{Faults, LineEnd, Shape};
 use self::service::{Shared, serve};
-use crate::engine::{Engine, Profile, locked};
+use crate::{
+    engine::{Engine, locked},
+    profile::Profile,
+};
 
 /// One request as it arrived.
 #[derive(Debug, Clone)]

@@ -8,6 +8,19 @@
 //! - [`client`]: a client for both eras, and [`client::raw`] for what no client would send.
 //! - [`fixtures`]: literal definitions and results to compare bytes with.
 //! - [`Profile`]: what a fake offers.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use gateway_testkit::{Profile, client::{HttpClient, Speaks}, fixtures, http::{HttpFake, Shape}};
+//!
+//! let fake = HttpFake::start(Profile { marker: Some("blue".into()), ..Profile::default() });
+//! fake.set(|faults| faults.shape = Shape::Sse);
+//! let client = HttpClient::connect(&fake.url(), Speaks::legacy()).await?;
+//! let answer = client.call("\"1\"", "odd", "{}").await?;
+//! assert_eq!(answer.result().as_deref(), Some(fixtures::ODD_RESULT));
+//! assert_eq!(fake.requests_of("tools/call").len(), 1);
+//! # std::io::Result::Ok(()) }).unwrap();
+//! ```
 #![expect(clippy::disallowed_types, reason = "a fake peer, not the data path")]
 #![expect(clippy::panic, reason = "a test without its fake server has to stop")]
 
@@ -19,5 +32,7 @@ pub mod stdio;
 mod behaviour;
 mod engine;
 mod message;
+mod profile;
+mod reply;
 
-pub use self::engine::{Era, LEGACY, MODERN, Paging, Probe, Profile};
+pub use self::profile::{Era, LEGACY, MODERN, Paging, Probe, Profile};

@@ -32,17 +32,19 @@
 //! | `--foreign-id` | before each answer to a call, answers to ids never asked |
 //! | `--long-line BYTES` | calls are answered by a line with a text of that many bytes, never held in memory |
 //! | `--crlf` | lines end in `\r\n` |
+//! | `--progress-always N` | N progress notifications before every answer to a call with a token |
+//! | `--faulty-while FILE` | faults count only if FILE is there when the process starts: remove it to heal |
+//! | `--starts-file FILE` | appends a line with the pid at each start |
 //! | `--sleep` | does nothing at all until its lifetime ends |
 //! | `--lifetime MS` | the process ends itself after that (10 minutes), so that no test leaves one behind |
 
 mod facts;
 mod options;
+mod process;
 mod program;
 
 use std::{
     collections::HashMap,
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -52,16 +54,19 @@ use std::{
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Stdout},
-    signal::unix::{SignalKind, signal},
     task::AbortHandle,
 };
 
-use self::options::{Flood, Options};
 pub use self::program::{command, fake_mcp};
+use self::{
+    options::Options,
+    process::{close_stdout, flood, ignore_term, note_start, start_grandchild},
+};
 use crate::{
-    engine::{Conversation, End, Engine, Reply, acknowledgement, locked, subscription},
+    engine::{Conversation, Engine, acknowledgement, locked, subscription},
     fixtures,
     message::{self, Message, Refusal},
+    reply::{End, Reply},
 };
 
 /// Runs the fake over this process's stdin and stdout; `args` are the switches, without the program's name.
@@ -78,6 +83,10 @@ pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
             return 2;
         }
     };
+    if let Some(why) = options.starts_file.as_ref().and_then(|file| note_start(file).err()) {
+        eprintln!("fake-mcp: --starts-file: {why}");
+        return 2;
+    }
     if let Some(code) = options.exit {
         eprintln!("fake-mcp: exiting with {code} as told");
         return code;
@@ -198,6 +207,11 @@ impl Fake {
         match end {
             End::Result(result) => self.answered(message, &message::result(id, &result)).await,
             End::Error(refusal) => self.answered(message, &refusal.render(Some(id))).await,
+            End::Interact(interaction) => {
+                self.line(&interaction.request).await;
+                let result = interaction.result().await;
+                self.answered(message, &message::result(id, &result)).await;
+            }
             End::Ask(request) => self.line(&request).await,
             End::Garbage => self.line(r#"{"jsonrpc":"2.0", oops"#).await,
             End::Listen => self.listen(message).await,
@@ -317,65 +331,6 @@ async fn tell_changes(fake: Arc<Fake>) {
     while let Ok(method) = changes.recv().await {
         if fake.conversation.revision().is_some() {
             fake.line(&format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).await;
-        }
-    }
-}
-
-async fn ignore_term() {
-    // With a listener installed, the signal no longer ends the process.
-    if let Ok(mut terms) = signal(SignalKind::terminate()) {
-        while terms.recv().await.is_some() {}
-    }
-}
-
-#[expect(clippy::print_stderr, reason = "tests read the pid there")]
-fn start_grandchild(options: &Options) {
-    let Ok(program) = std::env::current_exe() else { return };
-    let mut command = Command::new(program);
-    command.arg("--sleep").stdin(Stdio::null());
-    if let Some(marker) = &options.profile.marker {
-        command.args(["--marker", marker]);
-    }
-    if let Some(lifetime) = options.lifetime {
-        command.args(["--lifetime", &lifetime.as_millis().to_string()]);
-    }
-    if options.grandchild_escapes {
-        command.process_group(0);
-    }
-    match command.spawn() {
-        Ok(child) => eprintln!("grandchild pid={}", child.id()),
-        Err(why) => eprintln!("fake-mcp: no grandchild: {why}"),
-    }
-}
-
-/// Replaces this process by a silent copy of itself without stdout: the one way to close it in safe code.
-#[expect(clippy::print_stderr, reason = "stderr is what a server has for people")]
-fn close_stdout(options: &Options) {
-    let dropped = ["--close-stdout", "--grandchild", "--grandchild-escapes"];
-    let kept = options.argv.iter().filter(|a| !dropped.contains(&a.as_str()));
-    let Ok(program) = std::env::current_exe() else { return };
-    let why = Command::new(program).args(kept).arg("--silent").stdout(Stdio::null()).exec();
-    eprintln!("fake-mcp: stdout stays open: {why}");
-}
-
-async fn flood(rate: Flood) {
-    let mut line = vec![b'e'; 1023];
-    line.push(b'\n');
-    let mut stderr = tokio::io::stderr();
-    let Flood::BytesPerSecond(rate) = rate else {
-        while stderr.write_all(&line).await.is_ok() {}
-        return;
-    };
-    let mut ticks = tokio::time::interval(Duration::from_millis(100));
-    let mut owed = 0;
-    loop {
-        ticks.tick().await;
-        owed += rate / 10;
-        while owed >= line.len() as u64 {
-            if stderr.write_all(&line).await.is_err() {
-                return;
-            }
-            owed -= line.len() as u64;
         }
     }
 }

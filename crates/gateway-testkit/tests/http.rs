@@ -1,4 +1,5 @@
 //! The HTTP fake does what its switches say, seen through the client.
+#![expect(clippy::unwrap_used, reason = "a test stops where its set-up fails")]
 
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ use gateway_testkit::{
     http::{Faults, HttpFake, LineEnd, Shape},
 };
 use tokio::time::timeout;
+
+type Flip = fn(&mut Faults);
+type Headers = &'static [(&'static str, &'static str)];
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -28,7 +32,7 @@ async fn legacy(fake: &HttpFake) -> HttpClient {
 #[tokio::test]
 async fn both_eras_answer_byte_for_byte_in_every_shape() {
     let fake = fake(Era::Dual);
-    let shapes: [fn(&mut Faults); 7] = [
+    let shapes: [Flip; 7] = [
         |_| {},
         |f| f.shape = Shape::Sse,
         |f| (f.shape, f.line_end) = (Shape::Sse, LineEnd::Crlf),
@@ -68,7 +72,7 @@ async fn mirrored_headers_must_agree() {
     let fake = fake(Era::Dual);
     let client = modern(&fake).await;
     let call = r#"{"name":"mirror","arguments":{"site":"Zürich","count":42,"dry":null}}"#;
-    let rows: [(&[(&str, &str)], Option<i64>); 5] = [
+    let rows: [(Headers, Option<i64>); 5] = [
         (&[("mcp-param-site", "=?base64?WsO8cmljaA==?="), ("mcp-param-count", "42.0")], None),
         (&[("mcp-param-site", "=?base64?WsO8cmljaA==?=")], Some(-32020)),
         (&[("mcp-param-site", "Bern"), ("mcp-param-count", "42")], Some(-32020)),
@@ -118,7 +122,7 @@ async fn probes_meet_each_era() {
 async fn answers_fail_as_told_and_heal() {
     let fake = fake(Era::Dual);
     let client = modern(&fake).await;
-    let statuses: [(fn(&mut Faults), u16); 5] = [
+    let statuses: [(Flip, u16); 5] = [
         (|f| f.status = Some(500), 500),
         (|f| (f.status, f.headers) = (Some(429), vec![("retry-after".into(), "1".into())]), 429),
         (|f| f.redirect = Some("http://127.0.0.1:9/".into()), 302),
@@ -133,7 +137,7 @@ async fn answers_fail_as_told_and_heal() {
         fake.heal();
         assert_eq!(client.call("1", "echo", "{}").await.unwrap().status, 200);
     }
-    let drops: [fn(&mut Faults); 4] = [
+    let drops: [Flip; 4] = [
         |f| f.drop_before = true,
         |f| f.drop_mid_answer = true,
         |f| (f.drop_mid_answer, f.shape) = (true, Shape::Sse),
@@ -150,7 +154,7 @@ async fn answers_fail_as_told_and_heal() {
 async fn what_never_ends_does_not_end() {
     let fake = fake(Era::Dual);
     let client = modern(&fake).await;
-    let endless: [fn(&mut Faults); 4] = [
+    let endless: [Flip; 4] = [
         |f| f.hang = true,
         |f| f.endless_body = true,
         |f| (f.endless_body, f.shape) = (true, Shape::Sse),
@@ -176,6 +180,7 @@ async fn the_port_closes_and_comes_back() {
         client.call("3", "echo", "{}").await.unwrap();
     }
     fake.cut();
+    client.close_idle();
     client.call("4", "echo", "{}").await.unwrap();
     assert_eq!(fake.connection_count(), 5);
 }
@@ -250,4 +255,16 @@ async fn calls_in_flight_together_get_their_own_answers() {
         });
     }
     assert_eq!(calls.join_all().await.len(), 64);
+}
+
+#[tokio::test]
+async fn a_legacy_question_is_asked_on_the_stream_of_the_call() {
+    let fake = fake(Era::Legacy);
+    let client = legacy(&fake).await;
+    let mut stream = client.open("7", "tools/call", r#"{"name":"ask"}"#).await.unwrap();
+    let asked = stream.next().await.unwrap().unwrap();
+    assert!(asked.contains("elicitation/create"));
+    let reply = r#"{"jsonrpc":"2.0","id":"ask-1","result":{"action":"cancel"}}"#;
+    assert_eq!(client.post(reply, &[]).await.unwrap().status, 202);
+    assert!(stream.answer("7").await.unwrap().text.contains(r#""answer":{"action":"cancel"}"#));
 }

@@ -1,4 +1,5 @@
 //! The stdio fake does what its switches say, seen through the client.
+#![expect(clippy::expect_used, reason = "a test stops where its set-up fails")]
 
 use std::time::Duration;
 
@@ -162,7 +163,7 @@ async fn a_grandchild_holds_stdout_open() {
     let client = start("--grandchild --crash-on echo --lifetime 1500", Speaks::modern()).await;
     let answer = tokio::time::timeout(Duration::from_millis(400), client.call("1", "echo", "{}")).await;
     assert!(answer.is_err(), "stdout ended although the grandchild has it");
-    assert!(client.stderr().contains("grandchild pid="));
+    client.wait_for_stderr("grandchild pid=", SOON).await.unwrap();
     assert!(tokio::time::timeout(SOON, client.call("2", "echo", "{}")).await.unwrap().is_err());
 }
 
@@ -198,6 +199,7 @@ async fn changes_are_told_in_both_eras() {
     assert!(list.text.contains(fixtures::LATE_TOOL));
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_report_tells_what_was_inherited() {
     let client = start("--marker sweep-me", Speaks::modern()).await;
@@ -205,4 +207,105 @@ async fn the_report_tells_what_was_inherited() {
     assert!(report.contains(r#""fds":[0, 1, 2"#), "{report}");
     assert!(report.contains(&format!(r#""pid":{}"#, client.pid())));
     assert!(report.contains("sweep-me"));
+}
+
+#[tokio::test]
+async fn questions_are_asked_in_each_era() {
+    let legacy = start("", Speaks::legacy()).await;
+    let answer = async {
+        let request = legacy.wait_for("elicitation/create", SOON).await.unwrap();
+        assert!(request.contains(r#""id":"ask-1""#));
+        let accept =
+            r#"{"jsonrpc":"2.0","id":"ask-1","result":{"action":"accept","content":{"name":"Ada"}}}"#;
+        legacy.send(accept).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(legacy.call("1", "ask", "{}"), answer);
+    assert!(answer.unwrap().text.contains(r#""answer":{"action":"accept","content":{"name":"Ada"}}"#));
+
+    let modern = start("", Speaks::modern()).await;
+    let asked = modern.call("1", "ask", "{}").await.unwrap();
+    assert_eq!(asked.result_member("resultType").unwrap(), "\"input_required\"");
+    let state = asked.result_member("requestState").unwrap();
+    let retry =
+        format!(r#"{{"name":"ask","inputResponses":{{"q":{{"action":"decline"}}}},"requestState":{state}}}"#);
+    let done = modern.request("2", "tools/call", &retry).await.unwrap();
+    assert!(done.text.contains(&format!(r#""answer":{{"q":{{"action":"decline"}}}},"state":{state}"#)));
+}
+
+#[tokio::test]
+async fn faults_tied_to_a_file_heal_and_starts_are_counted() {
+    let folder = std::env::temp_dir().join(format!("testkit-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (fault, starts) = (folder.join("fault"), folder.join("starts"));
+    std::fs::write(&fault, "").unwrap();
+    let switches = format!("--exit 4 --faulty-while {} --starts-file {}", fault.display(), starts.display());
+    let broken = start(&switches, Speaks::modern()).await;
+    assert!(broken.call("1", "echo", "{}").await.is_err());
+    std::fs::remove_file(&fault).unwrap();
+    let healed = start(&switches, Speaks::modern()).await;
+    assert_eq!(healed.call("1", "echo", "{}").await.unwrap().status, 200);
+    let pids = format!("{}\n{}\n", broken.pid(), healed.pid());
+    assert_eq!(std::fs::read_to_string(&starts).unwrap(), pids);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn definitions_from_a_file_are_listed_as_they_are() {
+    let file = std::env::temp_dir().join(format!("testkit-tools-{}.json", std::process::id()));
+    std::fs::write(&file, format!("[ {} ,\n{{\"name\":\"own\",\"x\": 1.0}}]", fixtures::ODD_TOOL)).unwrap();
+    let client =
+        start(&format!("--tools-file {} --progress-always 2", file.display()), Speaks::legacy()).await;
+    let list = client.request("1", "tools/list", "{}").await.unwrap();
+    let expected = format!("[{},{{\"name\":\"own\",\"x\": 1.0}}]", fixtures::ODD_TOOL);
+    assert_eq!(list.result_member("tools").unwrap(), expected);
+    let call = r#"{"name":"own","arguments":{"k":1},"_meta":{"progressToken":"p"}}"#;
+    let answer = client.request("2", "tools/call", call).await.unwrap();
+    assert_eq!(
+        (answer.before.len(), answer.result_member("structuredContent").unwrap()),
+        (2, r#"{"k":1}"#.to_owned())
+    );
+    std::fs::remove_file(&file).unwrap();
+}
+
+fn signal(name: &str, pid: u32) {
+    let sent = std::process::Command::new("sh")
+        .args(["-c", &format!("kill -{name} {pid}")])
+        .status()
+        .expect("sh runs");
+    assert!(sent.success());
+}
+
+#[tokio::test]
+async fn term_ends_a_process_unless_told_otherwise() {
+    for (switches, ends) in [("", true), ("--ignore-term", false)] {
+        let client = start(switches, Speaks::modern()).await;
+        client.call("1", "echo", "{}").await.unwrap();
+        signal("TERM", client.pid());
+        assert_eq!(client.exited(Duration::from_millis(500)).await.is_ok(), ends, "{switches}");
+        assert_eq!(client.call("2", "echo", "{}").await.is_ok(), !ends);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_escaped_grandchild_has_its_own_group() {
+    for (switch, escapes) in [("--grandchild", false), ("--grandchild-escapes", true)] {
+        let client = start(&format!("{switch} --lifetime 3000"), Speaks::modern()).await;
+        let line = client.wait_for_stderr("grandchild pid=", SOON).await.unwrap();
+        let pid = line.rsplit('=').next().unwrap().to_owned();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let group = stat.rsplit(')').next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
+        assert_eq!(group == pid, escapes, "{stat}");
+    }
+}
+
+#[tokio::test]
+async fn silence_is_kept_and_reading_stops() {
+    for switches in ["--silent", "--stop-reading", "--hang-on echo", "--start-delay 5000", "--probe silent"] {
+        let client = start(switches, Speaks::modern()).await;
+        let method = if switches == "--probe silent" { "server/discover" } else { "tools/call" };
+        let request = client.request("1", method, r#"{"name":"echo"}"#);
+        assert!(tokio::time::timeout(Duration::from_millis(150), request).await.is_err(), "{switches}");
+        assert!(client.exited(Duration::from_millis(1)).await.is_err(), "{switches}");
+    }
 }

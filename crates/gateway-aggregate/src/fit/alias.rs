@@ -59,10 +59,26 @@ impl<'a> Aliases<'a> {
                 let head = (space - 1) / 2;
                 let tail = length - (space - 1 - head);
                 let (head, tail) = (&readable[..head], &readable[tail..]);
-                format!("{}_{}", head.trim_end_matches('_'), tail.trim_start_matches('_')).into()
+                format!("{}_{}", without_last_stub(head), without_first_stub(tail)).into()
             }
         };
         if readable.is_empty() { digits.to_owned() } else { format!("{readable}_{digits}") }
+    }
+}
+
+/// `head` up to its last `_`, so that it ends with a whole word, unless that would cost half of it.
+fn without_last_stub(head: &str) -> &str {
+    match head.rsplit_once('_') {
+        Some((words, stub)) if stub.len() < words.len() => words,
+        _ => head,
+    }
+}
+
+/// `tail` from its first `_` on, likewise.
+fn without_first_stub(tail: &str) -> &str {
+    match tail.split_once('_') {
+        Some((stub, words)) if stub.len() < words.len() => words,
+        _ => tail,
     }
 }
 

@@ -44,9 +44,12 @@ mod tests {
 
     #[test]
     fn digits_never_change() {
-        for (round, text, count, expected) in
-            [(0, "", 6, ""), (0, "web query", 6, ""), (1, "web query", 8, ""), (3, "web query", 12, "")]
-        {
+        for (round, text, count, expected) in [
+            (0, "", 6, "q41mnm"),
+            (0, "web query", 6, "mg6v98"),
+            (1, "web query", 8, "0v53qmvb"),
+            (3, "web query", 12, "gpp8tcw4texw"),
+        ] {
             assert_eq!(digits(round, text, count), expected, "for {text:?}, round {round}");
         }
         assert_eq!(digits(0, "x", 99).len(), 12);

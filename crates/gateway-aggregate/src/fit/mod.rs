@@ -32,7 +32,7 @@ pub struct Fitted {
 ///
 /// - A name that fits stays, always.
 /// - A name that does not fit gets an alias: its readable part and six digits of a digest of the whole
-///   name, `web query` → `web_query_t4cyxa`. The alias follows from the downstream's name, the tool's name
+///   name, `web query` → `web_query_mg6v98`. The alias follows from the downstream's name, the tool's name
 ///   and the rules alone; neither order nor other tools matter, with one exception: if another tool has
 ///   just that name (the real name wins) or the digits coincide, they are exchanged for more of them.
 /// - Of several tools with one name the first stays.

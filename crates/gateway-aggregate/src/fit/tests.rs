@@ -50,35 +50,50 @@ fn names_that_do_not_fit_get_a_readable_alias_for_ever() {
     let protocol = FitRules { characters: Characters::Protocol, ..portable };
     let odd = |c: &str| format!("has a character '{c}' other than letters, digits, `-` and `_`");
     check(portable, "", "tool_q41mnm", "is empty");
-    check(portable, "a__b", "", "contains `__`, which separates downstream and tool");
-    check(portable, "____", "", "contains `__`, which separates downstream and tool");
-    check(portable, "_a", "", "begins with `_`, which cannot be told from the separator `__` before it");
-    check(portable, "web query", "", &odd(" "));
-    check(portable, "fs/read.file", "", &odd("/"));
-    check(protocol, "fs/read.file", "", "has a character '/' other than letters, digits, `-`, `_` and `.`");
-    check(portable, "re\u{200b}ad", "", &odd("\\u{200b}"));
-    check(portable, "\u{1b}[31mread", "", &odd("\\u{1b}"));
+    check(portable, "a__b", "a_b_af81km", "contains `__`, which separates downstream and tool");
+    check(portable, "____", "tool_2hyc6k", "contains `__`, which separates downstream and tool");
+    check(
+        portable,
+        "_a",
+        "a_2qzyc7",
+        "begins with `_`, which cannot be told from the separator `__` before it",
+    );
+    check(portable, "web query", "web_query_mg6v98", &odd(" "));
+    check(portable, "fs/read.file", "fs_read_file_dvvek4", &odd("/"));
+    check(
+        protocol,
+        "fs/read.file",
+        "fs_read.file_dvvek4",
+        "has a character '/' other than letters, digits, `-`, `_` and `.`",
+    );
+    check(portable, "re\u{200b}ad", "re_ad_f3j19y", &odd("\\u{200b}"));
+    check(portable, "\u{1b}[31mread", "31mread_0vbgz1", &odd("\\u{1b}"));
     // Cyrillic, and without a single usable character.
-    check(portable, "reаd", "", &odd("\\u{430}"));
-    check(portable, "日本語", "", &odd("\\u{65e5}"));
-    let long = format!("campaign_management_{}_create_campaign", "of_everything_".repeat(4));
-    check(portable, &long, "", "makes an exposed name of 99 characters, more than max_length = 64");
+    check(portable, "reаd", "re_d_ytw5gk", &odd("\\u{430}"));
+    check(portable, "日本語", "tool_4j78ba", &odd("\\u{65e5}"));
+    let long = format!("campaign_management_{}create_campaign", "of_everything_".repeat(4));
+    check(
+        portable,
+        &long,
+        "campaign_management_of_create_campaign_xvgbsg",
+        "makes an exposed name of 98 characters, more than max_length = 64",
+    );
     check(
         short(24),
         "create_campaign_in_account",
-        "",
+        "create_cam_jqrc1c",
         "makes an exposed name of 33 characters, more than max_length = 24",
     );
     check(
         short(14),
         "create_campaign",
-        "",
+        "3443wr",
         "makes an exposed name of 22 characters, more than max_length = 14",
     );
     check(
         short(13),
         "create_campaign",
-        "",
+        "3443wr",
         "makes an exposed name of 22 characters, more than max_length = 13",
     );
 }
@@ -110,6 +125,28 @@ fn a_real_name_wins_over_an_alias() {
     assert_eq!(offered(&fitted), names[1..].iter().map(|name| (&**name, &**name)).collect::<Vec<_>>());
     let misfit = Misfit::Character { character: ' ', allowed: Characters::Portable };
     assert_eq!(fitted.report.dropped().collect::<Vec<_>>(), [("a b", DropCause::NoAlias { misfit })]);
+}
+
+#[test]
+fn where_there_is_no_room_for_more_digits_others_are_tried() {
+    let rules = short("d__".len() + 6);
+    let alias_of = |names: &[&str]| fit(listing("d", names), &rules).listing.tools[0].name().to_owned();
+    let first = alias_of(&["create_campaign"]);
+    let second = alias_of(&["create_campaign", &first]);
+    assert_eq!((first.len(), second.len()), (6, 6));
+    assert_ne!(first, second);
+}
+
+#[test]
+fn names_with_the_same_digits_are_told_apart_in_any_order() {
+    let (one, other) = ("乵书", "五乘");
+    for names in [[one, other], [other, one]] {
+        let fitted = fit(listing("d", &names), &FitRules::default());
+        let aliases: BTreeMap<_, _> = offered(&fitted).into_iter().collect();
+        assert_eq!(aliases[one], "tool_t6fth1");
+        assert!(aliases[other].starts_with("tool_") && aliases[other].len() == "tool_".len() + 8);
+    }
+    assert_eq!(offered(&fit(listing("d", &[other]), &FitRules::default())), [(other, "tool_t6fth1")]);
 }
 
 #[test]
@@ -159,7 +196,7 @@ fn the_report_is_for_operators_and_safe_to_print() {
     assert_eq!(
         lines[..2],
         [
-            "downstream \"files\": tool \"a__b\" is offered as \"\": its name contains `__`, which separates downstream and tool",
+            "downstream \"files\": tool \"a__b\" is offered as \"a_b_af81km\": its name contains `__`, which separates downstream and tool",
             "downstream \"files\": tool \"x\" is not offered: the downstream reports this name more than once, and the first one stays",
         ]
     );
@@ -201,7 +238,7 @@ proptest! {
     #[test]
     fn build_accepts_what_was_fitted(downstream in downstream(), names in vec(name(), 0..24), rules in rules()) {
         let fitted = fit(listing(&downstream, &names), &rules);
-        let catalog = build(&[fitted.listing.clone()]).expect("fitted");
+        let catalog = build(std::slice::from_ref(&fitted.listing)).expect("fitted");
 
         let known = HashMap::from([(downstream.clone(), true)]);
         let mut originals = BTreeSet::new();
@@ -212,7 +249,8 @@ proptest! {
             prop_assert_eq!(resolve(exposed, Some(&known)), Ok(ToolRef::new(downstream.as_str(), tool.name())));
             prop_assert!(names.iter().any(|name| **name == **tool.original()));
             prop_assert!(originals.insert(tool.original().clone()), "{:?} twice", tool.original());
-            prop_assert_eq!(tool.definition().get_text("name"), Some(tool.original().to_string()));
+            let reported = format!(r#"{{"name":{}}}"#, RawJson::string(tool.original()));
+            prop_assert_eq!(tool.definition().as_str(), reported);
         }
 
         // Nothing vanishes silently.
@@ -262,5 +300,14 @@ proptest! {
         let twice = fit(once.listing.clone(), &rules);
         prop_assert_eq!(twice.listing, once.listing);
         prop_assert!(twice.report.is_empty());
+    }
+
+    /// Whatever the downstream is called; what is left to refuse is its own name.
+    #[test]
+    fn fitting_is_total(downstream in prop_oneof!["[a_]{0,4}", any::<String>()], names in vec(name(), 0..8), rules in rules()) {
+        let fitted = fit(listing(&downstream, &names), &rules);
+        prop_assert_eq!(&fitted.listing.downstream, &downstream);
+        let sound = !downstream.is_empty() && !downstream.contains(NAMESPACE_SEPARATOR) && !downstream.ends_with('_');
+        prop_assert_eq!(build(&[fitted.listing]).is_ok(), sound);
     }
 }

@@ -63,6 +63,19 @@ impl RawJson {
         Self { bytes: quoted.into() }
     }
 
+    /// An array of values.
+    pub fn array(elements: impl IntoIterator<Item = Self>) -> Self {
+        let mut bytes = vec![b'['];
+        for element in elements {
+            if bytes.len() > 1 {
+                bytes.push(b',');
+            }
+            bytes.extend_from_slice(element.as_bytes());
+        }
+        bytes.push(b']');
+        Self { bytes: bytes.into() }
+    }
+
     /// The part of `bytes` in `range`, which a [`Scanner`] over `bytes` has just checked.
     pub(super) fn sliced(bytes: &Bytes, range: Range<usize>) -> Self {
         Self { bytes: bytes.slice(range) }

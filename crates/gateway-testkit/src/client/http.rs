@@ -21,15 +21,12 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::{Answer, Speaks, closed, initialize_params, request_text, sse::EventReader};
-use crate::{
-    engine::{MODERN, locked},
-    http::mirror,
-    message::Message,
-};
+use crate::{engine::locked, http::mirror, message::Message, profile::MODERN};
 
 type Sender = SendRequest<Full<Bytes>>;
 
-/// A client of one endpoint. Connections are kept alive and opened as calls in flight need them.
+/// A client of one endpoint. Connections are kept alive and opened as calls in flight need them. Nothing is ever
+/// sent twice: a call on a kept connection that the other side has just closed fails.
 #[derive(Debug)]
 pub struct HttpClient {
     addr: SocketAddr,
@@ -101,6 +98,11 @@ impl HttpClient {
     /// Names this session from now on, whoever it belongs to.
     pub fn use_session(&self, id: Option<&str>) {
         *locked(&self.session) = id.map(str::to_owned);
+    }
+
+    /// Closes the connections that carry nothing, so that the next call opens one.
+    pub fn close_idle(&self) {
+        locked(&self.idle).clear();
     }
 
     /// An id not used before by this function, as raw text.

@@ -134,10 +134,26 @@ impl StdioClient {
 
     /// Waits until one of [`others`](Self::others) holds `text`, and returns it.
     pub async fn wait_for(&self, text: &str, at_most: Duration) -> io::Result<String> {
+        self.seen(text, at_most, || self.others()).await
+    }
+
+    /// Waits until a line of [`stderr`](Self::stderr) holds `text`, and returns it.
+    pub async fn wait_for_stderr(&self, text: &str, at_most: Duration) -> io::Result<String> {
+        self.seen(text, at_most, || self.stderr().lines().map(str::to_owned).collect()).await
+    }
+
+    async fn seen(
+        &self,
+        text: &str,
+        at_most: Duration,
+        lines: impl Fn() -> Vec<String>,
+    ) -> io::Result<String> {
         let look = async {
             loop {
-                let news = self.shared.news.notified();
-                if let Some(line) = self.others().into_iter().find(|line| line.contains(text)) {
+                let mut news = std::pin::pin!(self.shared.news.notified());
+                // Counts from here on: what comes while we look wakes us.
+                news.as_mut().enable();
+                if let Some(line) = lines().into_iter().find(|line| line.contains(text)) {
                     return line;
                 }
                 news.await;
@@ -191,5 +207,7 @@ async fn read_stderr(stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
             text.push_str(&String::from_utf8_lossy(&line));
             text.push('\n');
         }
+        drop(text);
+        shared.news.notify_waiters();
     }
 }

@@ -9,21 +9,22 @@ use std::{
     },
 };
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::sync::broadcast;
 
 use super::{
     Recorded,
-    body::{Gone, Pipe, Tap, pipe, pretty},
+    body::{Pipe, pipe},
     faults::{Faults, Shape},
     mirror,
 };
 use crate::{
-    engine::{Conversation, End, Engine, Era, LEGACY, MODERN, Reply, acknowledgement, locked, subscription},
-    message::{self, Message, Refusal},
+    engine::{Conversation, Engine, locked},
+    message::{Message, Refusal},
+    profile::{Era, LEGACY, MODERN},
+    reply::End,
 };
 
 pub(crate) type Answered = Result<Response<Pipe>, io::Error>;
@@ -70,12 +71,12 @@ impl Shared {
 }
 
 /// One request on one connection.
-struct Exchange {
-    shared: Arc<Shared>,
-    faults: Faults,
+pub(crate) struct Exchange {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) faults: Faults,
     headers: HeaderMap,
     /// The session `initialize` has just started.
-    minted: Option<String>,
+    pub(crate) minted: Option<String>,
 }
 
 /// An error drops the connection.
@@ -217,7 +218,7 @@ impl Exchange {
 
     async fn answer(self, message: Message, conversation: Arc<Conversation>) -> Answered {
         let reply = self.shared.engine.answer(&message, &conversation);
-        let listens = matches!(reply.end, End::Listen);
+        let must_stream = matches!(reply.end, End::Listen | End::Interact(_));
         match &reply.end {
             End::Nothing => return Ok(self.empty(202)),
             End::Ask(request) => {
@@ -235,85 +236,13 @@ impl Exchange {
             Shape::Json => false,
             Shape::Sse => true,
         };
-        if stream || listens { Ok(self.stream(message, reply)) } else { self.json(message, reply).await }
+        if stream || must_stream { Ok(self.stream(message, reply)) } else { self.json(message, reply).await }
     }
 
     fn ask(&self, request: String) {
         if self.shared.pushes.send(request.clone()).is_err() {
             locked(&self.shared.owed).push(request);
         }
-    }
-
-    async fn json(self, message: Message, reply: Reply) -> Answered {
-        // Dropped unfinished means that the client has gone, which cancels a modern request.
-        let guard = Cancel { shared: Arc::clone(&self.shared), id: modern_id(&message) };
-        tokio::time::sleep(reply.delay).await;
-        let id = message.id.as_deref().unwrap_or("null");
-        if self.faults.endless_body {
-            let (tap, body) = pipe(&self.faults);
-            let id = id.to_owned();
-            tokio::spawn(async move { tap.endless(&id, false).await });
-            guard.disarm();
-            return Ok(self.response(200, Some(JSON), body));
-        }
-        let text = match reply.end {
-            End::Result(result) => message::result(id, &result),
-            End::Error(refusal) => refusal.render(Some(id)),
-            End::Garbage => r#"{"jsonrpc":"2.0", oops"#.to_owned(),
-            _ => std::future::pending().await,
-        };
-        guard.disarm();
-        let text = if self.faults.pretty { pretty(&text) } else { text };
-        Ok(self.bytes(200, Some(JSON), text.into()))
-    }
-
-    fn stream(self, message: Message, reply: Reply) -> Response<Pipe> {
-        let (tap, body) = pipe(&self.faults);
-        let answer = self.response(200, Some(EVENT_STREAM), body);
-        tokio::spawn(async move {
-            let guard = Cancel { shared: Arc::clone(&self.shared), id: modern_id(&message) };
-            let told = tokio::select! {
-                told = self.events(&tap, &message, reply) => told,
-                () = tap.gone() => Err(Gone),
-            };
-            if told.is_ok() {
-                guard.disarm();
-            }
-        });
-        answer
-    }
-
-    async fn events(&self, tap: &Tap, message: &Message, reply: Reply) -> Result<(), Gone> {
-        tap.open().await?;
-        let id = message.id.as_deref().unwrap_or("null");
-        if self.faults.endless_body {
-            tap.endless(id, true).await;
-            return Err(Gone);
-        }
-        for notice in reply.notices {
-            if !reply.pace.is_zero() {
-                tokio::time::sleep(reply.pace).await;
-            }
-            tap.event(&notice).await?;
-        }
-        tokio::time::sleep(reply.delay).await;
-        match reply.end {
-            End::Result(result) => tap.last_event(&message::result(id, &result)).await,
-            End::Error(refusal) => tap.last_event(&refusal.render(Some(id))).await,
-            End::Garbage => tap.last_event("{oops").await,
-            End::Listen => self.listen(tap, message).await,
-            _ => std::future::pending().await,
-        }
-    }
-
-    async fn listen(&self, tap: &Tap, message: &Message) -> Result<(), Gone> {
-        let mut changes = self.shared.engine.changes();
-        tap.event(&acknowledgement(message)).await?;
-        let params = format!(r#"{{"_meta":{}}}"#, subscription(message));
-        while let Ok(method) = changes.recv().await {
-            tap.event(&message::notification(&method, &params)).await?;
-        }
-        Ok(())
     }
 
     fn get(self) -> Answered {
@@ -338,28 +267,6 @@ impl Exchange {
         Ok(answer)
     }
 
-    async fn pushed(
-        &self,
-        tap: &Tap,
-        mut changes: broadcast::Receiver<String>,
-        mut pushes: broadcast::Receiver<String>,
-    ) -> Result<(), Gone> {
-        tap.open().await?;
-        let owed = std::mem::take(&mut *locked(&self.shared.owed));
-        for request in owed {
-            tap.event(&request).await?;
-        }
-        loop {
-            tokio::select! {
-                Ok(method) = changes.recv() => {
-                    tap.event(&format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).await?;
-                }
-                Ok(text) = pushes.recv() => tap.event(&text).await?,
-                else => return Ok(()),
-            }
-        }
-    }
-
     fn delete(self) -> Answered {
         if self.faults.refuse_delete || !self.faults.sessions {
             return Ok(self.empty(405));
@@ -375,78 +282,6 @@ impl Exchange {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
-
-    fn refuse(&self, refusal: &Refusal, id: Option<&str>) -> Response<Pipe> {
-        self.bytes(refusal.status, Some(JSON), refusal.render(id).into())
-    }
-
-    fn empty(&self, status: u16) -> Response<Pipe> {
-        self.bytes(status, None, Bytes::new())
-    }
-
-    fn bytes(&self, status: u16, kind: Option<&str>, bytes: Bytes) -> Response<Pipe> {
-        let (tap, body) = pipe(&self.faults);
-        let mut response = self.response(status, kind, body);
-        response.headers_mut().insert(header::CONTENT_LENGTH, bytes.len().into());
-        // A reader that leaves early is the test's business.
-        tokio::spawn(async move { drop(tap.last(bytes).await) });
-        response
-    }
-
-    fn response(&self, status: u16, kind: Option<&str>, body: Pipe) -> Response<Pipe> {
-        let mut response = Response::new(body);
-        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::IM_A_TEAPOT);
-        let headers = response.headers_mut();
-        let mut put = |name: &str, value: &str| {
-            if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
-                headers.append(name, value);
-            }
-        };
-        if let Some(kind) = self.faults.content_type.as_deref().or(kind) {
-            put("content-type", kind);
-        }
-        if kind == Some(EVENT_STREAM) {
-            put("x-accel-buffering", "no");
-            put("cache-control", "no-cache");
-        }
-        if let Some(id) = &self.minted {
-            put("mcp-session-id", id);
-        }
-        if self.faults.close {
-            put("connection", "close");
-        }
-        for (name, value) in &self.faults.headers {
-            put(name, value);
-        }
-        for n in 0..self.faults.filler_headers {
-            put(&format!("x-filler-{n}"), "filler");
-        }
-        response
-    }
-}
-
-/// Notes a modern request as cancelled when it is dropped unfinished.
-struct Cancel {
-    shared: Arc<Shared>,
-    id: Option<String>,
-}
-
-impl Cancel {
-    fn disarm(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for Cancel {
-    fn drop(&mut self) {
-        if let Some(id) = &self.id {
-            self.shared.engine.note_cancelled(id);
-        }
-    }
-}
-
-fn modern_id(message: &Message) -> Option<String> {
-    message.version().and_then(|_| message.id.clone())
 }
 
 /// Not guessable in practice, and unlike the ids of another fake.
@@ -456,8 +291,8 @@ fn session_id() -> String {
     format!("fake-{:016x}{:016x}", word(), word())
 }
 
-const JSON: &str = "application/json";
-const EVENT_STREAM: &str = "text/event-stream";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
 /// How many requests are remembered.
 const RECORDED: usize = 100_000;

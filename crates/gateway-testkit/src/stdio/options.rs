@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::{
-    engine::{Era, LEGACY, Paging, Probe, Profile},
     fixtures,
+    profile::{Era, LEGACY, Paging, Probe, Profile},
 };
 
 /// How fast stderr is flooded.
@@ -21,6 +21,8 @@ pub(crate) enum Flood {
 pub(crate) struct Options {
     pub(crate) argv: Vec<String>,
     pub(crate) profile: Profile,
+    pub(crate) faulty_while: Option<String>,
+    pub(crate) starts_file: Option<String>,
     pub(crate) start_delay: Duration,
     pub(crate) lifetime: Option<Duration>,
     pub(crate) silent: bool,
@@ -56,7 +58,17 @@ impl Options {
                 return Err(format!("unknown switch {switch}"));
             }
         }
-        Ok(options)
+        Ok(options.healed())
+    }
+
+    /// Without faults, if they are tied to a file that is not there.
+    fn healed(self) -> Self {
+        if self.faulty_while.as_ref().is_none_or(|file| std::path::Path::new(file).exists()) {
+            return self;
+        }
+        let Self { argv, mut profile, lifetime, starts_file, crlf, .. } = self;
+        (profile.hang_on, profile.crash_on) = (None, None);
+        Self { argv, profile, lifetime, starts_file, crlf, ..Self::default() }
     }
 
     /// Switches without a value.
@@ -100,6 +112,7 @@ impl Options {
             "--probe" => self.profile.probe = Some(probe(rest)?),
             "--marker" => self.profile.marker = Some(rest.text(switch)?),
             "--crash-on" => self.profile.crash_on = Some(rest.text(switch)?),
+            "--progress-always" => self.profile.progress_always = rest.number(switch)?,
             "--hang-on" => self.profile.hang_on = Some(rest.text(switch)?),
             _ => return Ok(false),
         }
@@ -110,6 +123,8 @@ impl Options {
     fn fault(&mut self, switch: &str, rest: &mut Rest) -> Result<bool, String> {
         match switch {
             "--start-delay" => self.start_delay = rest.millis(switch)?,
+            "--faulty-while" => self.faulty_while = Some(rest.text(switch)?),
+            "--starts-file" => self.starts_file = Some(rest.text(switch)?),
             "--lifetime" => self.lifetime = Some(rest.millis(switch)?),
             "--exit" => self.exit = Some(rest.number(switch)?),
             "--exit-after" => self.exit_after = Some(rest.number(switch)?),

@@ -1,0 +1,108 @@
+use std::{sync::Arc, time::Duration};
+
+use gateway_aggregate::FitRules;
+use gateway_domain::DownstreamName;
+use wildmatch::WildMatch;
+
+use crate::Signal;
+
+/// Limits of the catalogue. The defaults are those of security.md §3.3 and requirements.md §7b.
+#[derive(Debug, Clone)]
+pub struct CatalogConfig {
+    /// What exposed names must look like, and how many tools of what size a downstream may have.
+    pub rules: FitRules,
+    /// Tools on a page. Default 100.
+    pub page_size: usize,
+    /// How many pages of one downstream's list are read. Default 100.
+    pub max_pages: usize,
+    /// How long a list may be waited for in all. Default 10 s.
+    pub list_timeout: Duration,
+    /// How long a first list is waited for while no downstream is ready. Default 5 s.
+    pub budget: Duration,
+    /// A first list is answered when no downstream has become ready for this long. Default 500 ms.
+    pub settle: Duration,
+    /// How long a list is fresh if nothing announces a change (G-4). Default 900 s.
+    pub ttl: Duration,
+    /// How soon a downstream that failed is tried again, growing to the second. Default 1 s to 15 s.
+    pub retry: (Duration, Duration),
+}
+
+impl Default for CatalogConfig {
+    fn default() -> Self {
+        Self {
+            rules: FitRules::default(),
+            page_size: 100,
+            max_pages: 100,
+            list_timeout: Duration::from_secs(10),
+            budget: Duration::from_secs(5),
+            settle: Duration::from_millis(500),
+            ttl: Duration::from_secs(900),
+            retry: (Duration::from_secs(1), Duration::from_secs(15)),
+        }
+    }
+}
+
+/// A downstream as the catalogue sees it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its name.
+    pub name: DownstreamName,
+    /// Which of its tools are offered.
+    pub filter: ToolFilter,
+    /// Whether readiness waits for it.
+    pub required: bool,
+    /// Whether it is used at all; otherwise it only shows in the status.
+    pub enabled: bool,
+    /// Whether calls to it mirror arguments in headers, so that a tool whose annotations cannot be
+    /// honoured must be left out (protocol.md §5.3).
+    pub mirrors_headers: bool,
+    /// Tells of changes; the downstream's transport has it as its observer.
+    pub signal: Arc<Signal>,
+}
+
+/// Which tools of a downstream are offered: patterns with `*` and `?` over its own names, case-sensitive.
+/// No allow patterns means all; deny wins.
+#[derive(Debug, Clone, Default)]
+pub struct ToolFilter {
+    allow: Vec<WildMatch>,
+    deny: Vec<WildMatch>,
+}
+
+impl ToolFilter {
+    /// A filter of these patterns.
+    pub fn new(allow: &[String], deny: &[String]) -> Self {
+        let compile = |patterns: &[String]| patterns.iter().map(|pattern| WildMatch::new(pattern)).collect();
+        Self { allow: compile(allow), deny: compile(deny) }
+    }
+
+    /// Whether the tool of this name is offered.
+    pub fn admits(&self, name: &str) -> bool {
+        let any = |patterns: &[WildMatch]| patterns.iter().any(|pattern| pattern.matches(name));
+        (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deny_wins_and_no_allow_means_all() {
+        let check = |allow: &[&str], deny: &[&str], name: &str, expected: bool| {
+            let own = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
+            assert_eq!(
+                ToolFilter::new(&own(allow), &own(deny)).admits(name),
+                expected,
+                "{allow:?} {deny:?} {name}"
+            );
+        };
+        check(&[], &[], "query", true);
+        check(&["query", "fetch_*"], &["fetch_secret"], "query", true);
+        check(&["query", "fetch_*"], &["fetch_secret"], "fetch_page", true);
+        check(&["query", "fetch_*"], &["fetch_secret"], "fetch_secret", false);
+        check(&["query", "fetch_*"], &["fetch_secret"], "delete", false);
+        check(&["Query"], &[], "query", false);
+        check(&[], &["*"], "query", false);
+        check(&["a.b"], &[], "axb", false);
+    }
+}

@@ -1,0 +1,47 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use gateway_domain::{Call, CallerError, Directory, Dispatcher, Error, OfferedTool, Outcome, Target, View};
+
+use crate::LiveCatalog;
+
+/// The *resolve* stage: finds the downstream and its own name for a name that clients are shown, by
+/// looking it up, never by splitting it (design §4).
+#[derive(Debug)]
+pub struct Resolve<D> {
+    catalog: LiveCatalog,
+    inner: D,
+}
+
+impl<D: Dispatcher> Resolve<D> {
+    /// Resolves by `catalog` what `inner` then dispatches.
+    pub fn new(catalog: LiveCatalog, inner: D) -> Self {
+        Self { catalog, inner }
+    }
+
+    async fn find(&self, view: &View, call: &Call, name: &str) -> Option<Arc<OfferedTool>> {
+        if let Some(found) = self.catalog.tool(view, &call.caller, name) {
+            return Some(found);
+        }
+        // A client that remembers a list from before may call before the downstream is there.
+        self.catalog.patience(view).await;
+        self.catalog.tool(view, &call.caller, name)
+    }
+}
+
+#[async_trait]
+impl<D: Dispatcher> Dispatcher for Resolve<D> {
+    async fn dispatch(&self, mut call: Call) -> Result<Outcome, Error> {
+        if let Target::Exposed { view, name } = &call.target {
+            let Some(offered) = self.find(view, &call, name).await else {
+                return Err(CallerError::UnknownTool { name: name.to_string() }.into());
+            };
+            call.target = Target::Tool {
+                downstream: offered.downstream.clone(),
+                name: offered.tool.original().clone(),
+                headers: offered.headers.clone(),
+            };
+        }
+        self.inner.dispatch(call).await
+    }
+}

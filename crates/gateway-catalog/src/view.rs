@@ -1,0 +1,88 @@
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use gateway_aggregate::page;
+use gateway_domain::{CallerError, Catalog, Error, InternalError, OfferedTool, RawJson, ToolsPage};
+
+/// One list of tools as clients see it: immutable, shared by all who see the same.
+pub(crate) struct ListView {
+    pub(crate) generation: u64,
+    catalog: Catalog,
+    tools: HashMap<Arc<str>, Arc<OfferedTool>>,
+    page_size: usize,
+    /// The pages of a walk from the beginning, by the cursor that asks for each.
+    pages: HashMap<String, Page>,
+}
+
+struct Page {
+    catalog: Catalog,
+    next: String,
+    rendered: OnceLock<RawJson>,
+}
+
+impl ListView {
+    /// A view of `catalog`; `tools` has an entry for each of its names.
+    pub(crate) fn new(
+        generation: u64,
+        catalog: Catalog,
+        tools: HashMap<Arc<str>, Arc<OfferedTool>>,
+        page_size: usize,
+    ) -> Self {
+        let mut pages = HashMap::new();
+        let mut cursor = String::new();
+        while let Ok((shown, next)) = page(&catalog, &cursor, page_size) {
+            let last = next.is_empty();
+            pages.insert(cursor, Page { catalog: shown, next: next.clone(), rendered: OnceLock::new() });
+            if last {
+                break;
+            }
+            cursor = next;
+        }
+        Self { generation, catalog, tools, page_size, pages }
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<OfferedTool>> {
+        self.tools.get(name)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.catalog.len()
+    }
+
+    /// Whether clients would see no difference.
+    pub(crate) fn shows_the_same(&self, catalog: &Catalog) -> bool {
+        self.catalog == *catalog
+    }
+
+    /// The page that a cursor asks for, rendered once however many ask.
+    pub(crate) fn page(&self, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+        // "" is no cursor that was ever given out, but what the first page has been asked for with.
+        let cursor = cursor.unwrap_or_default();
+        if let Some(page) = self.pages.get(cursor) {
+            let tools = page.rendered.get_or_init(|| render(&page.catalog)).clone();
+            return Ok(answer(tools, page.next.clone()));
+        }
+        let (shown, next) = page(&self.catalog, cursor, self.page_size).map_err(|error| match error {
+            gateway_aggregate::PageError::Cursor(_) => Error::from(CallerError::InvalidCursor),
+            gateway_aggregate::PageError::ZeroSize => InternalError { what: "the page size is zero" }.into(),
+        })?;
+        Ok(answer(render(&shown), next))
+    }
+}
+
+impl fmt::Debug for ListView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListView").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+fn answer(tools: RawJson, next: String) -> ToolsPage {
+    ToolsPage { tools, next_cursor: Some(next).filter(|next| !next.is_empty()) }
+}
+
+fn render(catalog: &Catalog) -> RawJson {
+    RawJson::array(catalog.entries().iter().map(|entry| entry.tool().render(entry.name())))
+}
