@@ -1,7 +1,7 @@
 """The official Python SDK as a client. Reads a job (JSON, first argument), prints what it saw (JSON).
 
-Job: {url | command, mode, wanted: [tool], calls: [{name, arguments}], seconds}. It lists every page until all wanted tools are
-there, then makes the calls."""
+Job: {url | command, mode, wanted: [tool], calls: [{name, arguments}], seconds}. It lists every page until all
+wanted tools are there, then makes the calls."""
 
 import asyncio
 import json

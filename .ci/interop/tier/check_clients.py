@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from .json_text import loads
 from .probe import LEGACY, MODERN
 from .process import Failed, run
 from .report import Report
-from .servers import PROGRAMS, Reference, Server
+from .server import Reference, Server
+from .servers import PROGRAMS
 
 # What a client waits for: the last server to be listed, and each of its calls.
 SECONDS = 20
@@ -86,7 +88,7 @@ class Clients:
         code, out = run([*command, json.dumps(job)], log, 2 * SECONDS, env)
         if code != 0:
             raise Failed(f"exit code {code}: {_last_error(log)} (log: {log})")
-        return json.loads(out)
+        return loads(out)
 
 
 def _last_error(log: Path) -> str:

@@ -41,7 +41,7 @@ class Expectations:
         """Why the outcome is not the expected one, or None."""
         known = next((entry for entry in self.known if entry.covers(scenario, revision, downstream)), None)
         if known and problem is None:
-            return f"passes, but expectations.toml knows it as failing ({known.reason}): take it out there"
+            return f"passes, but expectations.toml knows it as failing ({known.reason}): narrow or delete that entry"
         if not known and scenario not in self.required:
             return f"is not in expectations.toml; it {'passes' if problem is None else 'fails: ' + problem}"
         return None if known else problem
@@ -71,9 +71,10 @@ class Conformance:
                 self._report.add(f"{prefix}/run", str(error))
                 continue
             for scenario, problem in outcomes.items():
+                judged = problem
                 if self._expectations:
-                    problem = self._expectations.judge(scenario, revision, downstream, problem)
-                self._report.add(f"{prefix}/{scenario}", problem)
+                    judged = self._expectations.judge(scenario, revision, downstream, problem)
+                self._report.add(f"{prefix}/{scenario}", judged)
             if self._expectations:
                 for scenario in self._expectations.missing(revision, set(outcomes)):
                     self._report.add(f"{prefix}/{scenario}", "required, but the suite did not run it")
@@ -103,6 +104,14 @@ class Conformance:
     def _problem(self, results: Path, scenario: str, mark: str, passed: int) -> str | None:
         if mark == "✓":
             return None if passed else "no check of it passed"
-        checks = [check for file in results.glob(f"server-{scenario}-[0-9]*/checks.json") for check in json.loads(file.read_text())]
-        bad = [f"{check['id']}: {check.get('errorMessage', 'no message')}" for check in checks if check["status"] == "FAILURE"]
+        checks = [
+            check
+            for file in results.glob(f"server-{scenario}-[0-9]*/checks.json")
+            for check in json.loads(file.read_text())
+        ]
+        bad = [
+            f"{check['id']}: {check.get('errorMessage', 'no message')}"
+            for check in checks
+            if check["status"] == "FAILURE"
+        ]
         return "; ".join(bad)[:400] or "failed without a failed check (see its stdout.txt)"

@@ -6,7 +6,8 @@ from .json_text import difference
 from .probe import ERAS, HttpProbe, Probe
 from .process import Failed, until
 from .report import Report
-from .servers import Reference, Server, Servers, reference
+from .server import Reference, Server, reference
+from .servers import Servers
 
 # The last of ten servers on two busy cores; the first answer may come without it.
 READY_SECONDS = 30.0
@@ -32,7 +33,9 @@ def direct(report: Report, servers: Servers) -> dict[str, Reference]:
     return found
 
 
-def through(report: Report, face: str, probe: Callable[[str], Probe], servers: Servers, known: dict[str, Reference]) -> None:
+def through(
+    report: Report, face: str, probe: Callable[[str], Probe], servers: Servers, known: dict[str, Reference]
+) -> None:
     """Lists and calls every server through the gateway's one endpoint, in both eras."""
     for era in ERAS:
         name = f"servers/{face}-{era}"
@@ -55,9 +58,7 @@ def _all_tools(client: Probe, known: dict[str, Reference]) -> dict[str, list[dic
 
     def attempt() -> bool:
         listed.clear()
-        for tool in client.tools():
-            downstream, _, own = tool["name"].partition("__")
-            listed.setdefault(downstream, []).append({**tool, "name": own})
+        listed.update(by_downstream(client.tools()))
         return all(name in listed for name in known)
 
     try:
@@ -85,6 +86,15 @@ def _check(client: Probe, listed: dict, server: Server, known: Reference | None,
         parts = [{key: answer[key] for key in ANSWER_MEMBERS if key in answer} for answer in (wanted, result)]
         if found := difference(*parts):
             raise Failed(f"the answer of {server.tool} changed at {found}")
+
+
+def by_downstream(tools: list[dict]) -> dict[str, list[dict]]:
+    """Exposed tools under the names that their servers gave them."""
+    found: dict[str, list[dict]] = {}
+    for tool in tools:
+        downstream, _, own = tool["name"].partition("__")
+        found.setdefault(downstream, []).append({**tool, "name": own})
+    return found
 
 
 def wait_for(url: str, known: Reference) -> None:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from .process import Failed, Program, until
-from .servers import Server
+from .server import Server
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 LISTEN_SECONDS = 5.0
@@ -18,7 +18,7 @@ def binary() -> str:
     if named := os.environ.get("GATEWAYD"):
         return str(Path(named).resolve())
     command = ["cargo", "build", "--release", "--locked", "-p", "gatewayd", "--message-format=json-render-diagnostics"]
-    built = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+    built = subprocess.run(command, cwd=CHECKOUT, check=False, stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:
         raise Failed("cargo build --release -p gatewayd failed")
     artifacts = (json.loads(line) for line in built.stdout.splitlines())
@@ -52,9 +52,8 @@ class Gateway:
     """`gatewayd serve` on a free port of the loopback."""
 
     def __init__(self, binary_path: str, config: Path, log: Path):
-        command = [binary_path, "serve", "--config", str(config), "--listen", "127.0.0.1:0"]
         log.touch()
-        self._program = Program("gatewayd", command, log)
+        self._program = Program("gatewayd", command(binary_path, "serve", config, "--listen", "127.0.0.1:0"), log)
         try:
             self.url = until("the line `listening on …`", LISTEN_SECONDS, self._listening)
         except BaseException:
@@ -84,5 +83,6 @@ class Gateway:
         return f"{self.url}/{server.name}"
 
 
-def stdio_command(binary_path: str, config: Path) -> list[str]:
-    return [binary_path, "stdio", "--config", str(config)]
+def command(binary_path: str, name: str, config: Path, *arguments: str) -> list[str]:
+    """`gatewayd NAME` with this configuration."""
+    return [binary_path, name, "--config", str(config), *arguments]

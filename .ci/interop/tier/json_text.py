@@ -2,10 +2,15 @@
 
 import json
 
+from .process import Failed
+
 
 def loads(text: str | bytes):
     """Numbers become ("number", text), so `1`, `1.0` and "1" are three different things."""
-    return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
+    try:
+        return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
+    except ValueError as error:
+        raise Failed(f"not JSON ({error}): {text[:200]!r}") from None
 
 
 def _number(text: str) -> tuple[str, str]:
@@ -21,7 +26,9 @@ def difference(expected, got, path: str = "") -> str | None:
     elif isinstance(expected, list) and isinstance(got, list):
         if len(expected) != len(got):
             return f"{path or '.'}: {len(expected)} items became {len(got)}"
-        pairs = [(f"{path}[{n}]", a, b) for n, (a, b) in enumerate(zip(expected, got))]
+        pairs = [(f"{path}[{n}]", a, b) for n, (a, b) in enumerate(zip(expected, got, strict=True))]
     else:
-        return None if type(expected) is type(got) and expected == got else f"{path or '.'}: {expected!r} became {got!r}"
+        return (
+            None if type(expected) is type(got) and expected == got else f"{path or '.'}: {expected!r} became {got!r}"
+        )
     return next((found for at, a, b in pairs if (found := difference(a, b, at))), None)

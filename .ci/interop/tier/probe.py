@@ -1,5 +1,5 @@
-"""A raw MCP client for either era over stdio or HTTP. It checks nothing and changes nothing: what the other side wrote is
-what a row compares."""
+"""A raw MCP client for either era over stdio or HTTP. It checks nothing and changes nothing: what the other side wrote
+is what a row compares."""
 
 import http.client
 import json
@@ -95,7 +95,9 @@ class Probe:
 class StdioProbe(Probe):
     """Starts the command and speaks to its stdin and stdout."""
 
-    def __init__(self, command: list[str], log: Path, era: str, capabilities: dict | None = None, env: dict | None = None):
+    def __init__(
+        self, command: list[str], log: Path, era: str, capabilities: dict | None = None, env: dict | None = None
+    ):
         super().__init__(era, capabilities or {})
         self._program = Program(command[0], command, log, env, pipes=True)
         self._lines: queue.Queue = queue.Queue(maxsize=1024)
@@ -197,5 +199,8 @@ class HttpProbe(Probe):
 
 def _events(body: bytes) -> list[str]:
     blocks = body.decode().replace("\r\n", "\n").replace("\r", "\n").split("\n\n")
-    data = ("\n".join(line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")) for block in blocks)
+    data = (
+        "\n".join(line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:"))
+        for block in blocks
+    )
     return [text for text in data if text.strip()]

@@ -22,7 +22,9 @@ class Ended(Failed):
 class Program:
     """One running program. Leave the `with` block and its whole group is gone."""
 
-    def __init__(self, name: str, command: list[str], log: Path, env: dict[str, str] | None = None, pipes: bool = False):
+    def __init__(
+        self, name: str, command: list[str], log: Path, env: dict[str, str] | None = None, pipes: bool = False
+    ):
         self.name = name
         self.log = log
         self._errors = log.open("ab")

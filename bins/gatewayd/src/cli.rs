@@ -23,16 +23,20 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+const STDIO_EXAMPLE: &str = r#"Example, in a client's configuration:
+  {"mcpServers": {"gateway": {"command": "gatewayd", "args": ["stdio", "--config", "/etc/gateway.toml"]}}}"#;
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve one endpoint over HTTP
-    #[command(after_help = "Example:\n  gatewayd serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080\n\
-                            Then point an MCP client at http://127.0.0.1:8080/mcp")]
+    #[command(
+        after_help = "Example:\n  gatewayd serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080\n\
+                            Then point an MCP client at http://127.0.0.1:8080/mcp"
+    )]
     Serve(Serve),
     /// Serve the same endpoint to one client over stdin and stdout
-    #[command(after_help = "Example, in a client's configuration:\n  \
-                            {\"mcpServers\": {\"gateway\": {\"command\": \"gatewayd\", \"args\": [\"stdio\"]}}}")]
+    #[command(after_help = STDIO_EXAMPLE)]
     Stdio(Sources),
     /// Start every downstream once and report its state
     #[command(after_help = "Exits 1 if a downstream is not ready, 2 if the configuration is wrong.\n\n\
@@ -123,7 +127,11 @@ impl Cli {
                 ..flags
             },
             // They open no port.
-            Command::Stdio(_) | Command::Check(_) | Command::Tools(_) | Command::Call(_) | Command::DemoServer => flags,
+            Command::Stdio(_)
+            | Command::Check(_)
+            | Command::Tools(_)
+            | Command::Call(_)
+            | Command::DemoServer => flags,
         }
     }
 }

@@ -1,17 +1,17 @@
 //! `[downstreams.NAME]`: the servers behind the gateway.
 
-use std::path::Path;
 use std::time::Duration;
 
 use gateway_domain::DownstreamName;
 
 use super::checked::{Downstream, Pool, Protocol, Sharing, Supervision, ToolFilter};
 use super::gateway::{GIB, HOUR, KIB, MIB, MONTH};
+use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::{reach, scalar};
 
-pub(super) fn read_all(top: &mut Table<'_>, executable: &Path) -> Vec<Downstream> {
+pub(super) fn read_all(top: &mut Table<'_>, own: &Own) -> Vec<Downstream> {
     let Some(item) = top.take("downstreams") else {
         top.report(none_configured());
         return Vec::new();
@@ -21,8 +21,7 @@ pub(super) fn read_all(top: &mut Table<'_>, executable: &Path) -> Vec<Downstream
     if entries.is_empty() {
         item.report(none_configured());
     }
-    let downstreams: Vec<_> =
-        entries.iter().filter_map(|(name, item)| read(name, item, executable)).collect();
+    let downstreams: Vec<_> = entries.iter().filter_map(|(name, item)| read(name, item, own)).collect();
     if !downstreams.is_empty() && downstreams.iter().all(|downstream| !downstream.enabled) {
         item.note("every downstream is disabled; nothing will be offered".to_owned());
     }
@@ -34,7 +33,7 @@ fn none_configured() -> Fault {
     fault.hint("add [downstreams.NAME] with command = [\"…\"] or url = \"…\"")
 }
 
-fn read(name: &str, item: &Item<'_>, executable: &Path) -> Option<Downstream> {
+fn read(name: &str, item: &Item<'_>, own: &Own) -> Option<Downstream> {
     let checked = DownstreamName::parse(name).map_err(|error| {
         let fault = Fault::new(format!("the name {}", error.rule));
         item.report(fault.hint("use letters, digits, - and single _ inside, 40 at most"));
@@ -42,7 +41,7 @@ fn read(name: &str, item: &Item<'_>, executable: &Path) -> Option<Downstream> {
     let mut table = item.table()?;
     let enabled = table.read("enabled", scalar::flag).unwrap_or(true);
     table.set_dormant(!enabled);
-    let downstream = members(checked.ok(), enabled, &mut table, executable);
+    let downstream = members(checked.ok(), enabled, &mut table, own);
     table.set_dormant(false);
     table.finish();
     downstream
@@ -52,7 +51,7 @@ fn members(
     name: Option<DownstreamName>,
     enabled: bool,
     table: &mut Table<'_>,
-    executable: &Path,
+    own: &Own,
 ) -> Option<Downstream> {
     table.set_later(&LATER);
     let (call_timeout, max_call_time) = call_times(table);
@@ -67,10 +66,14 @@ fn members(
     let max_message_bytes = table.read("max_message_bytes", scalar::size(KIB..=GIB)).unwrap_or(16 * MIB);
     let supervision = supervision(table.table("supervision"));
     // Last, so that every other fault of the downstream is found even if it cannot be reached.
-    let reach = reach::read(table, executable)?;
+    let reach = reach::read(table, &own.executable)?;
+    let is_own = enabled && own.is(&reach);
+    if is_own {
+        table.note("is this gateway itself; left out".to_owned());
+    }
     Some(Downstream {
         name: name?,
-        enabled,
+        enabled: enabled && !is_own,
         required,
         reach,
         sharing,
@@ -88,7 +91,8 @@ fn members(
 
 fn call_times(table: &mut Table<'_>) -> (Duration, Duration) {
     let call = table.take("call_timeout");
-    let longest = table.read("max_call_time", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(600));
+    let longest =
+        table.read("max_call_time", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(600));
     let call_timeout = call.as_ref().and_then(|item| item.parsed(scalar::duration(24 * HOUR)));
     if let Some(item) = call
         && call_timeout.is_some_and(|timeout| timeout > longest)
@@ -130,7 +134,7 @@ fn supervision(mut table: Table<'_>) -> Supervision {
 
 /// A duration of at most an hour.
 pub(super) fn seconds(table: &mut Table<'_>, key: &'static str, default: u64) -> Duration {
-    table.read(key, scalar::duration(HOUR)).unwrap_or(Duration::from_secs(default))
+    table.read(key, scalar::duration(HOUR)).unwrap_or_else(|| Duration::from_secs(default))
 }
 
 /// Every revision there is (protocol.md §1).

@@ -1,7 +1,8 @@
-//! Files that other programs write: `mcpServers` (Claude, Cursor, Windsurf and many more) and VS Code's `servers`.
+//! Files that other programs write: `mcpServers` (Claude, Cursor, Windsurf and many more) and VS Code's
+//! `servers`.
 //!
-//! They are turned into `downstreams` before anything reads them. Members that we do not know are those programs' own
-//! settings and are ignored; what would change which server is started, or with what, never is.
+//! They are turned into `downstreams` before anything reads them. Members that we do not know are those
+//! programs' own settings and are ignored; what would change which server is started, or with what, never is.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +37,9 @@ pub(super) struct Renames {
 impl Renames {
     /// The path as the file's writer knows it.
     pub(super) fn written(&self, path: &KeyPath) -> KeyPath {
-        let (Some(root), [Step::Key(first), rest @ ..]) = (self.root, path.steps()) else { return path.clone() };
+        let (Some(root), [Step::Key(first), rest @ ..]) = (self.root, path.steps()) else {
+            return path.clone();
+        };
         if first != "downstreams" {
             return path.clone();
         }
@@ -54,7 +57,8 @@ impl Renames {
 /// Turns an editor's file into ours; `Err` gives back one that is ours already.
 pub(super) fn convert(mut values: Dict, surroundings: Surroundings<'_>) -> Result<Converted, Dict> {
     let is_table = |key: &str| values.get(key).is_some_and(|value| value.as_dict().is_some());
-    let ours: Vec<String> = OURS.iter().filter(|key| values.contains_key(**key)).map(ToString::to_string).collect();
+    let ours: Vec<String> =
+        OURS.iter().filter(|key| values.contains_key(**key)).map(ToString::to_string).collect();
     let root = if is_table("mcpServers") {
         "mcpServers"
     } else if is_table("servers") && ours.is_empty() {
@@ -63,10 +67,14 @@ pub(super) fn convert(mut values: Dict, surroundings: Surroundings<'_>) -> Resul
     } else {
         return Err(values);
     };
-    let mut converted = Converted { renames: Renames { root: Some(root), ..Renames::default() }, ..Converted::default() };
+    let mut converted =
+        Converted { renames: Renames { root: Some(root), ..Renames::default() }, ..Converted::default() };
     for key in ours {
         let fault = Fault::new(format!("stands beside `{root}`, where other programs keep their settings"));
-        converted.faults.push((KeyPath::new([&key]), fault.hint("put the gateway's own keys into a second --config file")));
+        converted.faults.push((
+            KeyPath::new([&key]),
+            fault.hint("put the gateway's own keys into a second --config file"),
+        ));
     }
     let servers = values.remove(root).and_then(Value::into_dict).unwrap_or_default();
     let mut downstreams = Dict::new();
@@ -104,7 +112,8 @@ impl Converted {
             return self.faults.push((path, fault.hint("rename it")));
         };
         if downstreams.contains_key(&adapted) {
-            let fault = Fault::new(format!("is offered as \"{adapted}\", which another server here is as well"));
+            let fault =
+                Fault::new(format!("is offered as \"{adapted}\", which another server here is as well"));
             return self.faults.push((path, fault.hint("rename one of them")));
         }
         if adapted != name {
@@ -200,7 +209,9 @@ impl Server<'_> {
         match args {
             Some(Value::Array(_, args)) => {
                 let path = self.path.key("args");
-                argv.extend(args.into_iter().enumerate().map(|(at, arg)| self.expanded(&path.index(at), arg, false)));
+                argv.extend(
+                    args.into_iter().enumerate().map(|(at, arg)| self.expanded(&path.index(at), arg, false)),
+                );
             }
             Some(other) => self.fault("args", scalar::found(&other, "an array")),
             None => {}

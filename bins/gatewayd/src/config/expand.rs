@@ -21,8 +21,8 @@ pub(super) struct Expanded {
 }
 
 impl Surroundings<'_> {
-    /// Replaces `${env:NAME}` (VS Code, Cursor, Windsurf), `${NAME}` and `${NAME:-default}` (Claude), `${userHome}` and
-    /// `${workspaceFolder}`. Other text stays as it is.
+    /// Replaces `${env:NAME}` (VS Code, Cursor, Windsurf), `${NAME}` and `${NAME:-default}` (Claude),
+    /// `${userHome}` and `${workspaceFolder}`. Other text stays as it is.
     pub(super) fn expand(self, text: &str) -> Result<Expanded, Fault> {
         let mut expanded = Expanded { text: String::with_capacity(text.len()), variables: Vec::new() };
         let mut rest = text;
@@ -43,7 +43,9 @@ impl Surroundings<'_> {
     /// `None` if it is no reference that anybody writes.
     fn value(self, reference: &str, variables: &mut Vec<String>) -> Result<Option<String>, Fault> {
         if let Some(id) = reference.strip_prefix("input:") {
-            let fault = Fault::new(format!("the editor asks its user for ${{input:{id}}}; the gateway has nobody to ask"));
+            let fault = Fault::new(format!(
+                "the editor asks its user for ${{input:{id}}}; the gateway has nobody to ask"
+            ));
             return Err(fault.hint("put the value into an environment variable and write ${env:NAME}"));
         }
         match reference {
@@ -62,7 +64,12 @@ impl Surroundings<'_> {
         self.variable(name, default, variables).map(Some)
     }
 
-    fn variable(self, name: &str, default: Option<&str>, variables: &mut Vec<String>) -> Result<String, Fault> {
+    fn variable(
+        self,
+        name: &str,
+        default: Option<&str>,
+        variables: &mut Vec<String>,
+    ) -> Result<String, Fault> {
         variables.push(name.to_owned());
         self.environment.get(name).or(default).map(str::to_owned).ok_or_else(|| {
             let fault = Fault::new(format!("the environment variable {name} is not set or empty"));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names};
+use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Reader, Table};
 use super::{Request, client, downstream, scalar};
@@ -29,7 +30,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         log: log(top.table("log")),
         limits: limits(top.table("limits")),
         lists: lists(top.table("lists")),
-        downstreams: downstream::read_all(&mut top, &request.executable),
+        downstreams: downstream::read_all(&mut top, &own(request, address)),
         clients: client::read_all(top.table("clients")),
         secret_variables: BTreeSet::default(),
     };
@@ -47,8 +48,15 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
 
 pub(super) const HOUR: Duration = Duration::from_secs(60 * 60);
 pub(super) const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-const DEFAULT_LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+fn own(request: &Request, listen: SocketAddr) -> Own {
+    Own {
+        executable: request.executable.clone(),
+        listen: request.opens_port.then_some(listen),
+        files: request.paths(),
+    }
+}
 
 /// Others can reach the address and nobody would ask who they are.
 fn open_door(config: &Config) -> Option<Fault> {

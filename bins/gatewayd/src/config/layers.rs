@@ -1,7 +1,7 @@
 //! What was written in which place, laid one over the other: files in order, environment, flags.
 //!
-//! Tables merge key by key; scalars and arrays of a later layer replace those of an earlier one. Only `--allow-host`
-//! adds to what is there, since that is what the flag says.
+//! Tables merge key by key; scalars and arrays of a later layer replace those of an earlier one. Only
+//! `--allow-host` adds to what is there, since that is what the flag says.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,8 +52,11 @@ impl Layers {
     }
 
     pub(super) fn origin(&self, tag: Tag) -> Option<&Origin> {
-        let index = self.figment.get_metadata(tag)?.source.as_ref()?.custom()?.parse::<usize>().ok()?;
-        self.origins.get(index)
+        self.origins.get(self.index(tag)?)
+    }
+
+    fn index(&self, tag: Tag) -> Option<usize> {
+        self.figment.get_metadata(tag)?.source.as_ref()?.custom()?.parse().ok()
     }
 
     /// `gateway.toml:12: downstreams.files.command`: as exact as the layer allows.
@@ -66,6 +69,17 @@ impl Layers {
             }
             Some(Origin::Flags) => flag_of(path),
             None => path.to_string(),
+        }
+    }
+
+    /// In which order people read it: layer by layer, line by line.
+    pub(super) fn rank(&self, tag: Tag, path: &KeyPath) -> (usize, usize) {
+        let index = self.index(tag).unwrap_or_default();
+        match self.origins.get(index) {
+            Some(Origin::File { lines, renames, .. }) => {
+                (index, line_of(lines, &renames.written(path)).unwrap_or(0))
+            }
+            _ => (index, 0),
         }
     }
 
@@ -102,7 +116,9 @@ pub(crate) struct Environment(BTreeMap<String, String>);
 impl Environment {
     /// Of this process. A variable that is not Unicode cannot be named in a configuration and is left out.
     pub(crate) fn of_process() -> Self {
-        std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
+        std::env::vars_os()
+            .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+            .collect()
     }
 
     /// The value of a variable; an empty one counts as unset.
@@ -112,12 +128,13 @@ impl Environment {
 
     /// What `GATEWAY_…` says, `__` between the keys: `GATEWAY_LIMITS__IN_FLIGHT=10`.
     ///
-    /// Values stay the text they are (a key "007" is not the number 7); who reads them knows the type.
-    pub(super) fn layer(&self) -> (Dict, Origin) {
+    /// Values stay the text they are (a key "007" is not the number 7); who reads them knows the type. Case
+    /// and dashes, which variables do not have, are those of `below`.
+    pub(super) fn layer(&self, below: &Dict) -> (Dict, Origin) {
         let (mut values, mut names) = (Dict::new(), BTreeMap::new());
         for (name, value) in &self.0 {
             let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| !rest.is_empty()) else { continue };
-            let keys: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
+            let keys = spelled(rest, below);
             if keys.iter().any(String::is_empty) {
                 continue;
             }
@@ -143,6 +160,19 @@ impl std::fmt::Debug for Environment {
 
 const PREFIX: &str = "GATEWAY_";
 
+/// The keys that a variable names.
+fn spelled(name: &str, below: &Dict) -> Vec<String> {
+    let mut level = Some(below);
+    let keys = name.split("__").map(|part| {
+        let key = part.to_lowercase();
+        let known = level
+            .and_then(|level| level.iter().find(|(known, _)| known.to_lowercase().replace('-', "_") == key));
+        level = known.and_then(|(_, value)| value.as_dict());
+        known.map_or(key, |(known, _)| known.clone())
+    });
+    keys.collect()
+}
+
 fn insert(values: &mut Dict, keys: &[String], value: Value) {
     let Some((first, rest)) = keys.split_first() else { return };
     if rest.is_empty() {
@@ -156,9 +186,13 @@ fn insert(values: &mut Dict, keys: &[String], value: Value) {
 }
 
 pub(super) fn in_file(name: &str, lines: &Lines, path: &KeyPath) -> String {
-    let line = path.ancestors().find_map(|path| lines.get(&path));
+    let line = line_of(lines, path);
     let key = if path.is_root() { String::new() } else { format!(": {path}") };
     line.map_or_else(|| format!("{name}{key}"), |line| format!("{name}:{line}{key}"))
+}
+
+fn line_of(lines: &Lines, path: &KeyPath) -> Option<usize> {
+    path.ancestors().find_map(|path| lines.get(&path)).copied()
 }
 
 fn flag_of(path: &KeyPath) -> String {

@@ -4,9 +4,10 @@
 //!
 //! **Must not know**: how anything that is configured works.
 //!
-//! Two stages (style: raw and checked). Raw: each layer is the tree its writer wrote, tagged by figment with the layer
-//! and here with the line ([`text`], [`editors`], [`layers`]). Checked: [`reader`] walks the merged tree, key by key,
-//! and yields [`checked`] types; what it does not know or understand becomes a problem, and it goes on.
+//! Two stages (style: raw and checked). Raw: each layer is the tree its writer wrote, tagged by figment with
+//! the layer and here with the line ([`text`], [`editors`], [`layers`]). Checked: [`reader`] walks the merged
+//! tree, key by key, and yields [`checked`] types; what it does not know or understand becomes a problem, and
+//! it goes on.
 
 mod checked;
 mod client;
@@ -16,6 +17,7 @@ mod expand;
 mod gateway;
 mod key_path;
 mod layers;
+mod own;
 mod problem;
 mod reach;
 mod reader;
@@ -31,8 +33,8 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 pub(crate) use checked::{
-    Characters, Client, Command, Config, Downstream, InheritEnv, Limits, Lists, Log, LogFormat, Names, Pool, Protocol,
-    Reach, Remote, Sharing, Supervision, ToolFilter,
+    Characters, Client, Command, Config, Downstream, InheritEnv, Limits, Lists, Log, LogFormat, Names, Pool,
+    Protocol, Reach, Remote, Sharing, Supervision, ToolFilter,
 };
 pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
@@ -55,6 +57,15 @@ pub(crate) struct Request {
     pub(crate) executable: PathBuf,
     /// Whether `listen` will be listened on: only then is an address without clients a problem.
     pub(crate) opens_port: bool,
+}
+
+impl Request {
+    /// The files that are read, if they are there.
+    fn paths(&self) -> Vec<PathBuf> {
+        let found = [PathBuf::from(FILE_NAME)];
+        let files = if self.files.is_empty() { &found[..] } else { &self.files };
+        files.iter().map(|file| self.folder.join(file)).collect()
+    }
 }
 
 /// What the command line says about the configuration.
@@ -88,7 +99,8 @@ pub(crate) enum Source {
 /// Reads, merges and checks everything.
 pub(crate) fn load(request: &Request, environment: &Environment) -> Result<Loaded, Problems> {
     let (source, files) = sources(request)?;
-    let mut loading = Loading { environment, layers: Layers::new(), problems: vec![], notes: vec![], variables: vec![] };
+    let mut loading =
+        Loading { environment, layers: Layers::new(), problems: vec![], notes: vec![], variables: vec![] };
     for file in files {
         loading.file(file);
     }
@@ -107,7 +119,11 @@ struct File {
 }
 
 fn sources(request: &Request) -> Result<(Source, Vec<File>), Problems> {
-    let named = |path: &PathBuf| File { name: path.display().to_string(), path: request.folder.join(path), text: None };
+    let named = |path: &PathBuf| File {
+        name: path.display().to_string(),
+        path: request.folder.join(path),
+        text: None,
+    };
     if !request.files.is_empty() {
         return Ok((Source::Named, request.files.iter().map(named).collect()));
     }
@@ -116,7 +132,10 @@ fn sources(request: &Request) -> Result<(Source, Vec<File>), Problems> {
         Ok(true) => Ok((Source::Found(found.clone()), vec![named(&found)])),
         Ok(false) => {
             let path = request.folder.join(FILE_NAME);
-            Ok((Source::BuiltIn, vec![File { name: "built-in default".to_owned(), path, text: Some(BUILT_IN) }]))
+            Ok((
+                Source::BuiltIn,
+                vec![File { name: "built-in default".to_owned(), path, text: Some(BUILT_IN) }],
+            ))
         }
         Err(error) => {
             let what = format!("cannot be looked for: {error}");
@@ -128,7 +147,7 @@ fn sources(request: &Request) -> Result<(Source, Vec<File>), Problems> {
 const FILE_NAME: &str = "gateway.toml";
 const BUILT_IN: &str = include_str!("default.toml");
 /// Bytes; a configuration beyond this is another file by mistake.
-const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
 /// The layers as they pile up.
 struct Loading<'a> {
@@ -145,7 +164,7 @@ impl Loading<'_> {
             Ok(document) => document,
             Err(problem) => return self.problems.push(problem),
         };
-        let folder = file.path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = file.path.parent().map(Path::to_owned).unwrap_or_default();
         let surroundings = Surroundings { environment: self.environment, folder: &folder };
         let (values, renames) = match editors::convert(document.values, surroundings) {
             Err(ours) => (ours, editors::Renames::default()),
@@ -157,7 +176,8 @@ impl Loading<'_> {
                     hint: fault.hint,
                 };
                 self.problems.extend(theirs.faults.into_iter().map(problem));
-                self.notes.extend(theirs.notes.into_iter().map(|(path, text)| Note { place: place(path), text }));
+                self.notes
+                    .extend(theirs.notes.into_iter().map(|(path, text)| Note { place: place(path), text }));
                 self.variables.extend(theirs.secret_variables);
                 (theirs.values, theirs.renames)
             }
@@ -167,7 +187,7 @@ impl Loading<'_> {
     }
 
     fn finish(self, request: &Request, source: Source) -> Result<Loaded, Problems> {
-        let (values, origin) = self.environment.layer();
+        let (values, origin) = self.environment.layer(&self.layers.merged());
         let layers = self.layers.over(values, origin).over(request.flags.layer(), Origin::Flags);
         let reader = Reader::new(&layers, self.environment);
         let config = gateway::read(&reader, request);
@@ -177,7 +197,8 @@ impl Loading<'_> {
         }
         secret_variables.extend(self.variables);
         // A child without these does not start; that somebody refers to them makes them no secret.
-        secret_variables.retain(|name| !["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"].contains(&name.as_str()));
+        secret_variables
+            .retain(|name| !["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"].contains(&name.as_str()));
         let notes = self.notes.into_iter().chain(notes).collect();
         Ok(Loaded { config: Config { secret_variables, ..config }, source, notes })
     }
@@ -216,7 +237,10 @@ fn read(file: &File) -> Result<text::Document, Problem> {
     let format = match file.text {
         Some(_) => Format::Toml,
         None => Format::of(&file.path).ok_or_else(|| {
-            problem("the extension does not tell the format".to_owned(), Some("use .toml, .yaml, .yml or .json"))
+            problem(
+                "the extension does not tell the format".to_owned(),
+                Some("use .toml, .yaml, .yml or .json"),
+            )
         })?,
     };
     let text = match file.text {

@@ -10,14 +10,18 @@ use super::checked::{Command, InheritEnv, Reach, Remote};
 use super::downstream::seconds;
 use super::problem::Fault;
 use super::reader::{Item, Table};
-use super::secret::{self, Secret};
 use super::scalar;
+use super::secret::{self, Secret};
 
 /// `None` if there was a problem, which is then recorded.
 pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
     match (table.has("command"), table.has("url")) {
         (true, false) => {
-            refuse(table, &["url", "headers", "ca_file", "connect_timeout"], "belongs to a downstream with a url");
+            refuse(
+                table,
+                &["url", "headers", "ca_file", "connect_timeout"],
+                "belongs to a downstream with a url",
+            );
             command(table, executable).map(Reach::Command)
         }
         (false, true) => {
@@ -30,8 +34,10 @@ pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
             let fault = match both {
                 true => Some(Fault::new("has a command and a url; a downstream has one of them")),
                 false if table.has("openapi") => None,
-                false => Some(Fault::new("has neither a command nor a url")
-                    .hint("write command = [\"program\", \"argument\"] or url = \"https://…/mcp\"")),
+                false => Some(
+                    Fault::new("has neither a command nor a url")
+                        .hint("write command = [\"program\", \"argument\"] or url = \"https://…/mcp\""),
+                ),
             };
             fault.into_iter().for_each(|fault| table.report(fault));
             (command(table, executable), remote(table)).0.and(None)
@@ -68,7 +74,9 @@ fn argv(item: &Item<'_>, executable: &Path) -> Option<(PathBuf, Vec<String>)> {
         // Only the program is repeated: the rest may hold a key.
         let program = line.split_whitespace().next().unwrap_or("program");
         let fault = Fault::new("found a string where an array is needed");
-        item.report(fault.hint(format!("no shell reads it: write command = [\"{program}\", \"argument\", …]")));
+        item.report(
+            fault.hint(format!("no shell reads it: write command = [\"{program}\", \"argument\", …]")),
+        );
         return None;
     }
     let items = item.items()?;
@@ -78,7 +86,9 @@ fn argv(item: &Item<'_>, executable: &Path) -> Option<(PathBuf, Vec<String>)> {
         return None;
     }
     match words.split_first() {
-        Some((program, args)) if !program.is_empty() => Some((program_of(program, item, executable), args.to_vec())),
+        Some((program, args)) if !program.is_empty() => {
+            Some((program_of(program, item, executable), args.to_vec()))
+        }
         _ if words.len() < items.len() => None,
         _ => {
             item.report(Fault::new("the command is empty").hint("its first item is the program"));
@@ -101,7 +111,9 @@ fn environment(table: Table<'_>) -> BTreeMap<String, Secret> {
     for (name, item) in table.into_entries() {
         let Some(value) = secret::read(&item) else { continue };
         if name.is_empty() || name.contains(['=', '\0']) || value.expose().contains('\0') {
-            item.report(Fault::new("an environment variable cannot be like this").hint("no = or NUL, not empty"));
+            item.report(
+                Fault::new("an environment variable cannot be like this").hint("no = or NUL, not empty"),
+            );
         }
         variables.insert(name, value);
     }

@@ -1,7 +1,8 @@
 //! Reading typed values out of the merged layers without stopping at the first fault (P-10).
 //!
-//! A derived deserialiser ends at its first error; this reader records the fault with its place, takes the default
-//! and goes on. A [`Table`] learns its keys from what is asked of it, so that the keys it knows are written once.
+//! A derived deserialiser ends at its first error; this reader records the fault with its place, takes the
+//! default and goes on. A [`Table`] learns its keys from what is asked of it, so that the keys it knows are
+//! written once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -19,7 +20,8 @@ use super::{scalar, text};
 pub(super) struct Reader<'a> {
     layers: &'a Layers,
     environment: &'a Environment,
-    problems: RefCell<Vec<Problem>>,
+    /// With their rank.
+    problems: RefCell<Vec<((usize, usize), Problem)>>,
     notes: RefCell<Vec<Note>>,
     secret_variables: RefCell<BTreeSet<String>>,
     /// While a disabled downstream is read: what it needs from outside need not be there.
@@ -52,12 +54,16 @@ impl<'a> Reader<'a> {
 
     /// Problems, notes, and the variables that secrets came from.
     pub(super) fn into_report(self) -> (Vec<Problem>, Vec<Note>, BTreeSet<String>) {
-        (self.problems.into_inner(), self.notes.into_inner(), self.secret_variables.into_inner())
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|(rank, _)| *rank);
+        let problems = problems.into_iter().map(|(_, problem)| problem).collect();
+        (problems, self.notes.into_inner(), self.secret_variables.into_inner())
     }
 
     fn report(&self, tag: Tag, path: &KeyPath, fault: Fault) {
         let place = self.layers.place(tag, path);
-        self.problems.borrow_mut().push(Problem { place, what: fault.what, hint: fault.hint });
+        let problem = Problem { place, what: fault.what, hint: fault.hint };
+        self.problems.borrow_mut().push((self.layers.rank(tag, path), problem));
     }
 
     fn note(&self, tag: Tag, path: &KeyPath, text: String) {
@@ -109,7 +115,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The items of an array. In the environment commas separate them too: `GATEWAY_ALLOWED_HOSTS=a.example,b.example`.
+    /// The items of an array. In the environment commas separate them too:
+    /// `GATEWAY_ALLOWED_HOSTS=a.example,b.example`.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         match self.structured() {
             Value::Array(_, values) => {
@@ -153,7 +160,10 @@ impl<'a> Item<'a> {
 
     /// A relative path of a file is relative to that file.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
-        self.reader.layers.folder(self.value.tag()).map_or_else(|| path.to_owned(), |folder| folder.join(path))
+        self.reader
+            .layers
+            .folder(self.value.tag())
+            .map_or_else(|| path.to_owned(), |folder| folder.join(path))
     }
 
     fn is_of_environment(&self) -> bool {
@@ -253,7 +263,11 @@ impl<'a> Table<'a> {
             let path = self.path.key(key);
             if self.later.contains(&key.as_str()) {
                 let fault = Fault::new(format!("`{key}` is not supported by this release"));
-                self.reader.report(value.tag(), &path, fault.hint("it comes with a later one; remove it for now"));
+                self.reader.report(
+                    value.tag(),
+                    &path,
+                    fault.hint("it comes with a later one; remove it for now"),
+                );
                 continue;
             }
             let near = nearest(key, &self.known);
@@ -272,8 +286,9 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Not every variable that begins with `GATEWAY_` is meant for us: it may be a secret that the configuration names,
-    /// and Kubernetes sets `GATEWAY_PORT`, `GATEWAY_SERVICE_HOST`, … beside a service that is called `gateway`.
+    /// Not every variable that begins with `GATEWAY_` is meant for us: it may be a secret that the
+    /// configuration names, and Kubernetes sets `GATEWAY_PORT`, `GATEWAY_SERVICE_HOST`, … beside a service
+    /// that is called `gateway`.
     fn is_foreign_variable(&self, tag: Tag, path: &KeyPath, near: Option<&str>) -> bool {
         let Some(Origin::Environment(names)) = self.reader.layers.origin(tag) else { return false };
         let secrets = self.reader.secret_variables.borrow();
@@ -289,7 +304,11 @@ impl<'a> Table<'a> {
 
 fn retag(value: &mut Value, tag: Tag) {
     match value {
-        Value::String(t, _) | Value::Char(t, _) | Value::Bool(t, _) | Value::Num(t, _) | Value::Empty(t, _) => {
+        Value::String(t, _)
+        | Value::Char(t, _)
+        | Value::Bool(t, _)
+        | Value::Num(t, _)
+        | Value::Empty(t, _) => {
             *t = tag;
         }
         Value::Dict(t, members) => {

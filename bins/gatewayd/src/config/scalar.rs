@@ -63,7 +63,8 @@ pub(super) fn size(range: RangeInclusive<usize>) -> impl FnOnce(&Item<'_>) -> Re
     move |item| match item.structured() {
         Value::String(_, text) => {
             let bytes = bytes_of(&text).ok_or_else(|| {
-                Fault::new(format!("{text:?} is not a size")).hint("write bytes, or \"64KiB\", \"4MiB\", \"1GiB\"")
+                Fault::new(format!("{text:?} is not a size"))
+                    .hint("write bytes, or \"64KiB\", \"4MiB\", \"1GiB\"")
             })?;
             within(Some(bytes), &range, |bound| format!("{bound} bytes"))
         }
@@ -76,14 +77,19 @@ pub(super) fn duration(longest: Duration) -> impl FnOnce(&Item<'_>) -> Result<Du
     move |item| match item.value() {
         Value::String(_, text) => {
             let duration = humantime::parse_duration(text).map_err(|_| {
-                Fault::new(format!("{text:?} is not a duration")).hint("write \"250ms\", \"30s\", \"1m30s\" or \"2h\"")
+                Fault::new(format!("{text:?} is not a duration"))
+                    .hint("write \"250ms\", \"30s\", \"1m30s\" or \"2h\"")
             })?;
-            within(Some(duration), &(SHORTEST..=longest), |bound| humantime::format_duration(*bound).to_string())
+            within(Some(duration), &(SHORTEST..=longest), |bound| {
+                humantime::format_duration(*bound).to_string()
+            })
         }
         Value::Num(_, number) => {
             let fault = Fault::new("a duration needs a unit");
             Err(match number.to_i128() {
-                Some(number) => fault.hint(format!("write \"{number}s\" for seconds, \"{number}ms\" for milliseconds")),
+                Some(number) => {
+                    fault.hint(format!("write \"{number}s\" for seconds, \"{number}ms\" for milliseconds"))
+                }
                 None => fault.hint("write \"30s\" or \"250ms\""),
             })
         }
@@ -112,8 +118,9 @@ pub(super) fn socket(item: &Item<'_>) -> Result<SocketAddr, Fault> {
     let text = text(item)?;
     let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     numeric.as_deref().unwrap_or(&text).parse().map_err(|_| {
-        Fault::new(format!("{text:?} is not an address to listen on"))
-            .hint("write an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\"; port 0 takes a free one")
+        Fault::new(format!("{text:?} is not an address to listen on")).hint(
+            "write an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\"; port 0 takes a free one",
+        )
     })
 }
 
@@ -140,7 +147,8 @@ pub(super) fn origin(item: &Item<'_>) -> Result<String, Fault> {
         return Ok(text.to_ascii_lowercase());
     }
     let fault = Fault::new(format!("{text:?} is not an origin"));
-    Err(fault.hint("write scheme, host and port as a browser sends them, without a path: \"https://app.example\""))
+    Err(fault
+        .hint("write scheme, host and port as a browser sends them, without a path: \"https://app.example\""))
 }
 
 /// A path; a relative one is taken from the folder of its file.
@@ -156,7 +164,9 @@ fn within<T: PartialOrd>(
     show: impl Fn(&T) -> String,
 ) -> Result<T, Fault> {
     let (least, most) = (show(range.start()), show(range.end()));
-    value.filter(|value| range.contains(value)).ok_or_else(|| Fault::new(format!("must be {least} to {most}")))
+    value
+        .filter(|value| range.contains(value))
+        .ok_or_else(|| Fault::new(format!("must be {least} to {most}")))
 }
 
 fn bytes_of(text: &str) -> Option<usize> {

@@ -45,9 +45,11 @@ pub(super) fn read(item: &Item<'_>) -> Option<Secret> {
         Value::String(_, text) => Some(Secret::new(text.clone())),
         Value::Dict(..) => item.table().and_then(|table| of_table(item, table)),
         other => {
-            item.report(scalar::found(other, "a string").hint(
-                "write it in quotes, or name its source: { env = \"NAME\" } or { file = \"path\" }",
-            ));
+            item.report(
+                scalar::found(other, "a string").hint(
+                    "write it in quotes, or name its source: { env = \"NAME\" } or { file = \"path\" }",
+                ),
+            );
             None
         }
     }

@@ -6,14 +6,14 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Node, SyntaxError, line_at};
+use super::{LineIndex, Node, SyntaxError};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &EDITORS_JSON).map_err(|error| SyntaxError {
-        line: Some(line_at(text, error.range().start)),
-        message: error.kind().to_string(),
+    let index = LineIndex::of(text);
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &EDITORS_JSON).map_err(|error| {
+        SyntaxError { line: Some(index.line_at(error.range().start)), message: error.kind().to_string() }
     })?;
-    parsed.value.map_or(Ok(Node::Null), |value| of_value(value, text))
+    parsed.value.map_or(Ok(Node::Null), |value| of_value(value, &index))
 }
 
 const EDITORS_JSON: ParseOptions = ParseOptions {
@@ -29,7 +29,7 @@ const EDITORS_JSON: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-fn of_value(value: Value<'_>, text: &str) -> Result<Node, SyntaxError> {
+fn of_value(value: Value<'_>, index: &LineIndex) -> Result<Node, SyntaxError> {
     Ok(match value {
         Value::NullKeyword(_) => Node::Null,
         Value::BooleanLit(value) => Node::Bool(value.value),
@@ -37,25 +37,25 @@ fn of_value(value: Value<'_>, text: &str) -> Result<Node, SyntaxError> {
         Value::NumberLit(number) => of_number(number.value),
         Value::Array(array) => {
             let items = array.elements.into_iter().map(|item| {
-                let line = line_at(text, item.start());
-                of_value(item, text).map(|node| (line, node))
+                let line = index.line_at(item.start());
+                of_value(item, index).map(|node| (line, node))
             });
             Node::List(items.collect::<Result<_, _>>()?)
         }
-        Value::Object(object) => of_object(object, text)?,
+        Value::Object(object) => of_object(object, index)?,
     })
 }
 
-fn of_object(object: Object<'_>, text: &str) -> Result<Node, SyntaxError> {
+fn of_object(object: Object<'_>, index: &LineIndex) -> Result<Node, SyntaxError> {
     let mut seen = BTreeSet::new();
     let mut members = Vec::with_capacity(object.properties.len());
     for property in object.properties {
-        let line = line_at(text, property.range.start);
+        let line = index.line_at(property.range.start);
         let name = property.name.into_string();
         if !seen.insert(name.clone()) {
             return Err(SyntaxError { line: Some(line), message: format!("duplicate key `{name}`") });
         }
-        members.push((name, line, of_value(property.value, text)?));
+        members.push((name, line, of_value(property.value, index)?));
     }
     Ok(Node::Table(members))
 }

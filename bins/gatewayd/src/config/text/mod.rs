@@ -64,7 +64,9 @@ impl Document {
         match node.value(&KeyPath::default(), &mut lines) {
             Value::Dict(_, values) => Ok(Self { values, lines }),
             Value::Empty(..) => Ok(Self { values: Dict::new(), lines }),
-            _ => Err(SyntaxError { line: Some(1), message: "the file must hold keys with values".to_owned() }),
+            _ => {
+                Err(SyntaxError { line: Some(1), message: "the file must hold keys with values".to_owned() })
+            }
         }
     }
 }
@@ -84,8 +86,8 @@ enum Node {
     Integer(i128),
     Float(f64),
     Text(String),
-    List(Vec<(usize, Node)>),
-    Table(Vec<(String, usize, Node)>),
+    List(Vec<(usize, Self)>),
+    Table(Vec<(String, usize, Self)>),
 }
 
 impl Node {
@@ -121,7 +123,17 @@ impl Node {
     }
 }
 
-/// The line of a byte offset.
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count()
+/// Where the lines of a text end.
+#[derive(Debug)]
+struct LineIndex(Vec<usize>);
+
+impl LineIndex {
+    fn of(text: &str) -> Self {
+        Self(memchr::memchr_iter(b'\n', text.as_bytes()).collect())
+    }
+
+    /// The line of a byte offset.
+    fn line_at(&self, offset: usize) -> usize {
+        1 + self.0.partition_point(|newline| *newline < offset)
+    }
 }

@@ -3,29 +3,30 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Node, SyntaxError, line_at};
+use super::{LineIndex, Node, SyntaxError};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let index = LineIndex::of(text);
     let table = DeTable::parse(text).map_err(|error| SyntaxError {
-        line: error.span().map(|span| line_at(text, span.start)),
+        line: error.span().map(|span| index.line_at(span.start)),
         message: error.message().to_owned(),
     })?;
-    Ok(of_table(table.into_inner(), text))
+    Ok(of_table(table.into_inner(), &index))
 }
 
 pub(super) fn parse_value(text: &str) -> Option<Node> {
-    Some(of_value(DeValue::parse(text).ok()?.into_inner(), text))
+    Some(of_value(DeValue::parse(text).ok()?.into_inner(), &LineIndex::of(text)))
 }
 
-fn of_table(table: DeTable<'_>, text: &str) -> Node {
+fn of_table(table: DeTable<'_>, index: &LineIndex) -> Node {
     let members = table.into_iter().map(|(key, value)| {
-        let line = line_at(text, key.span().start);
-        (key.into_inner().into_owned(), line, of_value(value.into_inner(), text))
+        let line = index.line_at(key.span().start);
+        (key.into_inner().into_owned(), line, of_value(value.into_inner(), index))
     });
     Node::Table(members.collect())
 }
 
-fn of_value(value: DeValue<'_>, text: &str) -> Node {
+fn of_value(value: DeValue<'_>, index: &LineIndex) -> Node {
     match value {
         DeValue::String(value) => Node::Text(value.into_owned()),
         DeValue::Boolean(value) => Node::Bool(value),
@@ -36,9 +37,11 @@ fn of_value(value: DeValue<'_>, text: &str) -> Node {
         }
         DeValue::Datetime(value) => Node::Text(value.to_string()),
         DeValue::Array(items) => {
-            let at = |item: &Spanned<DeValue<'_>>| line_at(text, item.span().start);
-            Node::List(items.into_iter().map(|item| (at(&item), of_value(item.into_inner(), text))).collect())
+            let at = |item: &Spanned<DeValue<'_>>| index.line_at(item.span().start);
+            Node::List(
+                items.into_iter().map(|item| (at(&item), of_value(item.into_inner(), index))).collect(),
+            )
         }
-        DeValue::Table(table) => of_table(table, text),
+        DeValue::Table(table) => of_table(table, index),
     }
 }

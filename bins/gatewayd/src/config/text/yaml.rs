@@ -8,10 +8,13 @@ use serde_saphyr::Spanned;
 use super::{Node, SyntaxError};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        budget: serde_saphyr::budget! { max_nodes: MOST_NODES },
+    };
     serde_saphyr::from_str_with_options::<Node>(text, options).map_err(|error| SyntaxError {
         line: error.location().and_then(|at| usize::try_from(at.line()).ok()),
-        message: error.to_string(),
+        message: without_position(&error.render_with_formatter(&serde_saphyr::UserMessageFormatter)),
     })
 }
 
@@ -20,6 +23,9 @@ impl<'de> Deserialize<'de> for Node {
         deserializer.deserialize_any(NodeVisitor)
     }
 }
+
+/// Values after aliases are replaced; a configuration of thousands of downstreams has fewer.
+const MOST_NODES: usize = 50_000;
 
 struct NodeVisitor;
 
@@ -78,6 +84,11 @@ impl<'de> Visitor<'de> for NodeVisitor {
         }
         Ok(Node::Table(members))
     }
+}
+
+/// The position stands in front already.
+fn without_position(message: &str) -> String {
+    message.split_once(" at line ").map_or(message, |(message, _)| message).to_owned()
 }
 
 fn line_of<T>(spanned: &Spanned<T>) -> usize {

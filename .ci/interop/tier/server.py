@@ -1,0 +1,89 @@
+"""One real server as a downstream, and what it says when it is asked directly."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .json_text import difference
+from .probe import ALL_CAPABILITIES, HttpProbe, Probe, StdioProbe
+from .process import Failed, until
+
+# Some servers add tools after the handshake, with list_changed.
+SETTLE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """One downstream. `stable` says that the same call has the same answer each time."""
+
+    name: str
+    tool: str
+    arguments: dict
+    expect: str
+    least_tools: int
+    eras: tuple[str, ...]
+    command: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    url: str | None = None
+    stable: bool = True
+    # How many tools a client with every capability is offered, where that is more.
+    most_tools: int | None = None
+
+    def entry(self) -> dict:
+        """Its entry in an mcpServers file."""
+        if self.url:
+            return {"type": "http", "url": self.url}
+        entry = {"command": self.command[0], "args": self.command[1:]}
+        return entry | {"env": self.env} if self.env else entry
+
+    def probe(self, era: str, log: Path, capabilities: dict | None = None) -> Probe:
+        """A client that speaks to the server itself."""
+        if self.url:
+            return HttpProbe(self.url, era, capabilities)
+        return StdioProbe(self.command, log, era, capabilities, self.env)
+
+    def check_answer(self, result: dict) -> None:
+        text = json.dumps(result.get("content"), ensure_ascii=False)
+        if result.get("isError") or self.expect not in text:
+            raise Failed(f"{self.tool}: expected {self.expect!r} in {text[:300]}")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a server says when it is asked directly, per era."""
+
+    definitions: dict[str, list[dict]]
+    required: frozenset[str]
+    answers: dict[str, dict]
+
+    @property
+    def names(self) -> set[str]:
+        return set(self.definitions)
+
+
+def reference(server: Server, logs: Path) -> Reference:
+    """Asks the server itself, in each of its eras; fails if it is not what the table of servers says."""
+    definitions: dict[str, list[dict]] = {}
+    required, answers = None, {}
+    for era in server.eras:
+        with server.probe(era, logs / f"direct-{server.name}.log") as probe:
+            tools = probe.tools()
+            answers[era] = probe.call(server.tool, server.arguments)
+        server.check_answer(answers[era])
+        names = {tool["name"] for tool in tools}
+        if len(names) < server.least_tools:
+            raise Failed(f"{era}: {len(names)} tools, expected {server.least_tools}")
+        required = names if required is None else required & names
+        _add(definitions, tools)
+    if server.most_tools:
+        with server.probe("legacy", logs / f"direct-{server.name}.log", ALL_CAPABILITIES) as probe:
+            enough = lambda: tools if len(tools := probe.tools()) >= server.most_tools else None
+            _add(definitions, until(f"{server.most_tools} tools", SETTLE_SECONDS, enough))
+    return Reference(definitions, frozenset(required or ()), answers)
+
+
+def _add(definitions: dict[str, list[dict]], tools: list[dict]) -> None:
+    for tool in tools:
+        known = definitions.setdefault(tool["name"], [])
+        if all(difference(one, tool) for one in known):
+            known.append(tool)
