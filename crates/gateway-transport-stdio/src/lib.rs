@@ -1,1 +1,55 @@
-//! Under construction.
+//! MCP servers as child processes: spawn, frame, supervise, end.
+//!
+//! **For**: sessions over stdin and stdout (protocol.md §3). A process is started from an argv in a process
+//! group of its own with an environment of what it needs and what is declared; one task each owns its
+//! stdin, stdout and stderr, and one its end. Requests are matched by id, so that calls run side by side;
+//! dropping a call cancels it and nothing else. The end comes in order: end of stdin, SIGTERM, SIGKILL to
+//! the group, and only then is the leader reaped.
+//!
+//! **Must not know**: HTTP, pools, names that clients see, policy.
+//!
+//! **Main types**: [`StdioConfig`], [`StdioFactory`], [`StdioSession`].
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use gateway_domain::{
+//!     ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, Session, SessionProfile,
+//! };
+//! use gateway_transport_stdio::{StdioConfig, StdioFactory};
+//!
+//! struct Deaf;
+//! impl DownstreamObserver for Deaf {
+//!     fn tools_changed(&self) {}
+//!     fn session_lost(&self, _: &str) {}
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = StdioConfig::new(vec!["mcp-server-time".into(), "--local-timezone=UTC".into()]);
+//! let factory = StdioFactory::new(DownstreamName::parse("time")?, config, Arc::new(Deaf))?;
+//! let profile = SessionProfile { era: Era::Modern, capabilities: ClientCapabilities::none() };
+//! let session = factory.open(&profile).await?;
+//! for tool in session.list_tools(None).await?.tools {
+//!     assert!(!tool.name().is_empty());
+//! }
+//! session.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod config;
+mod factory;
+mod group;
+mod launch;
+mod link;
+mod opening;
+mod process;
+mod reader;
+mod session;
+mod stderr;
+mod text;
+mod writer;
+
+pub use config::{EnvValue, InheritEnv, StdioConfig};
+pub use factory::StdioFactory;
+pub use session::StdioSession;

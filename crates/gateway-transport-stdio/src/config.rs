@@ -1,0 +1,124 @@
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use gateway_protocol::{Implementation, Revision};
+
+/// How one MCP server is started, spoken to and ended.
+#[derive(Debug, Clone)]
+pub struct StdioConfig {
+    /// The program and its arguments; never a shell line.
+    pub command: Vec<String>,
+    /// Variables of the child, over those it inherits.
+    pub env: BTreeMap<String, EnvValue>,
+    /// What the child inherits of the gateway's own environment. Default: [`InheritEnv::Minimal`] (R-W8).
+    pub inherit_env: InheritEnv,
+    /// The child's working folder. Default: the gateway's own.
+    pub cwd: Option<PathBuf>,
+    /// The only revision to speak. Default: any.
+    pub protocol: Option<Revision>,
+    /// Who the gateway says it is.
+    pub client: Implementation,
+    /// From the start of the process to an open session. Default: 30 s.
+    pub startup_timeout: Duration,
+    /// How long silence after `server/discover` is waited for. Default: 5 s.
+    pub probe_timeout: Duration,
+    /// How long a call may take without a sign of progress. Default: 60 s.
+    pub call_timeout: Duration,
+    /// How long a call may take in all, whatever its progress. Default: 600 s.
+    pub max_call_time: Duration,
+    /// How long any other request may take. Default: 10 s.
+    pub request_timeout: Duration,
+    /// How long each stage of the end may take: after the end of stdin, and after SIGTERM.
+    /// Default: 2 s.
+    pub terminate: Duration,
+    /// The longest line on stdout, in bytes. Default: 16 MiB.
+    ///
+    /// A longer one is skipped, and with it the id of the request it answers. A request that waits alone
+    /// fails at once; of several, the others get their answers and the one that does not fails at its
+    /// timeout, as too large rather than too slow. The session goes on.
+    pub max_line_bytes: usize,
+    /// The most requests that wait for answers at once. Default: 1,024.
+    pub max_pending: usize,
+    /// The most messages that wait to be written; callers wait for room no longer than for an answer.
+    /// Default: 256.
+    pub write_queue: usize,
+    /// How much of stderr is kept, in bytes. Default: 64 KiB.
+    pub stderr_tail_bytes: usize,
+    /// The most lines of stderr that are logged in a second. Default: 50.
+    pub stderr_lines_per_second: u32,
+    /// The most lines on stdout in a row that are no messages; more end the session. Default: 100.
+    pub noise_limit: u32,
+}
+
+impl StdioConfig {
+    /// The defaults, with this command.
+    pub fn new(command: Vec<String>) -> Self {
+        Self {
+            command,
+            env: BTreeMap::new(),
+            inherit_env: InheritEnv::Minimal,
+            cwd: None,
+            protocol: None,
+            client: Implementation::new("gatewayd", "gatewayd", env!("CARGO_PKG_VERSION")),
+            startup_timeout: Duration::from_secs(30),
+            probe_timeout: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(60),
+            max_call_time: Duration::from_secs(600),
+            request_timeout: Duration::from_secs(10),
+            terminate: Duration::from_secs(2),
+            max_line_bytes: 16 << 20,
+            max_pending: 1024,
+            write_queue: 256,
+            stderr_tail_bytes: 64 << 10,
+            stderr_lines_per_second: 50,
+            noise_limit: 100,
+        }
+    }
+}
+
+/// The value of a variable. It may be a secret, so no debug text shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EnvValue(String);
+
+impl EnvValue {
+    /// The value itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<String>> From<T> for EnvValue {
+    fn from(value: T) -> Self {
+        Self(value.into())
+    }
+}
+
+impl fmt::Debug for EnvValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
+    }
+}
+
+/// What a child inherits of the gateway's environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum InheritEnv {
+    /// PATH, HOME, USER, LANG, LC_*, TZ, TMPDIR and TERM: what programs need to run, and no secrets.
+    #[default]
+    Minimal,
+    /// The same and these variables.
+    Named(Vec<String>),
+    /// Everything, the secrets of other downstreams included.
+    All,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_text_hides_values() {
+        let mut config = StdioConfig::new(vec!["server".into()]);
+        config.env.insert("TOKEN".into(), "hunter2".into());
+        let shown = format!("{config:?}");
+        assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");
+    }
+}

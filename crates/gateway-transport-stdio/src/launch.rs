@@ -1,0 +1,144 @@
+//! From a configuration to a running process with three pipes.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use rustix::fs::{Access, access};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::{InheritEnv, StdioConfig, group::Group};
+
+/// A process that has just been started.
+pub(crate) struct Launched {
+    pub(crate) group: Group,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+}
+
+/// Starts the process in a group of its own. The error is for the operator.
+///
+/// There is no parent-death signal: it follows the thread that spawned the child, not the process (R-W18).
+pub(crate) fn launch(config: &StdioConfig) -> Result<Launched, String> {
+    let Some((program, arguments)) = config.command.split_first() else {
+        return Err("its command is empty".into());
+    };
+    let environment = environment(config, std::env::vars_os());
+    let resolved = resolve(program, &environment, config.cwd.as_deref())?;
+    let mut command = Command::new(resolved);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(&environment)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(folder) = &config.cwd {
+        command.current_dir(folder);
+    }
+    start(&mut command).map_err(|error| format!("command `{program}` cannot be started: {error}"))
+}
+
+fn start(command: &mut Command) -> io::Result<Launched> {
+    // Subscribed before there is a child, so that no end is missed.
+    let ends = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
+    let mut child: Child = command.spawn()?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let group = Group::new(child, ends)?;
+    match pipes {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Launched { group, stdin, stdout, stderr }),
+        _ => Err(io::Error::other("no pipes")),
+    }
+}
+
+/// The child's whole environment: what it inherits, and what is declared over it (R-57, R-W8).
+fn environment(
+    config: &StdioConfig,
+    ours: impl Iterator<Item = (OsString, OsString)>,
+) -> BTreeMap<OsString, OsString> {
+    let inherited = ours.filter(|(name, _)| inherits(&config.inherit_env, name));
+    let declared = config.env.iter().map(|(name, value)| (name.into(), value.expose().into()));
+    inherited.chain(declared).collect()
+}
+
+fn inherits(rule: &InheritEnv, name: &OsStr) -> bool {
+    let minimal = || name.to_str().is_some_and(|name| MINIMAL.contains(&name) || name.starts_with("LC_"));
+    match rule {
+        InheritEnv::All => true,
+        InheritEnv::Minimal => minimal(),
+        InheritEnv::Named(names) => minimal() || names.iter().any(|listed| OsStr::new(listed) == name),
+    }
+}
+
+const MINIMAL: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "TERM"];
+
+/// Finds the program in the child's own PATH. Doing it here gives a clear error, and lets the standard
+/// library spawn without a fork of our whole address space.
+fn resolve(
+    program: &str,
+    environment: &BTreeMap<OsString, OsString>,
+    cwd: Option<&Path>,
+) -> Result<PathBuf, String> {
+    if let Some(folder) = cwd.filter(|folder| !folder.is_dir()) {
+        return Err(format!("working folder `{}` does not exist", folder.display()));
+    }
+    if program.contains('/') {
+        let path = cwd.unwrap_or_else(|| Path::new("")).join(program);
+        return match (path.is_file(), access(&path, Access::EXEC_OK)) {
+            (false, _) => Err(format!("command `{program}` does not exist")),
+            (true, Err(_)) => Err(format!("command `{program}` may not be executed")),
+            (true, Ok(())) => std::path::absolute(&path).map_err(|error| error.to_string()),
+        };
+    }
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
+    std::env::split_paths(path)
+        .map(|folder| folder.join(program))
+        .find(|candidate| candidate.is_file() && access(candidate, Access::EXEC_OK).is_ok())
+        .ok_or_else(|| format!("command `{program}` not found in PATH"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(inherit_env: InheritEnv) -> Vec<String> {
+        let mut config = StdioConfig { inherit_env, ..StdioConfig::new(vec!["x".into()]) };
+        config.env.insert("HOME".into(), "/declared".into());
+        let ours = ["PATH", "HOME", "LC_ALL", "LCX", "SECRET", "SSH_AUTH_SOCK"]
+            .map(|name| (name.into(), "/ours".into()));
+        environment(&config, ours.into_iter())
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
+    }
+
+    #[test]
+    fn children_inherit_what_they_need_and_declared_values_win() {
+        let minimal = ["HOME=/declared", "LC_ALL=/ours", "PATH=/ours"];
+        assert_eq!(names(InheritEnv::Minimal), minimal);
+        let named = InheritEnv::Named(vec!["SSH_AUTH_SOCK".into(), "ABSENT".into()]);
+        assert_eq!(names(named), [&minimal[..], &["SSH_AUTH_SOCK=/ours"]].concat());
+        assert_eq!(names(InheritEnv::All).len(), 6);
+    }
+
+    #[test]
+    fn programs_are_found_or_named_in_the_error() {
+        let environment = BTreeMap::from([("PATH".into(), "/nowhere:/bin".into())]);
+        let check = |program, cwd: Option<&str>| {
+            resolve(program, &environment, cwd.map(Path::new)).map(|path| path.display().to_string())
+        };
+        assert_eq!(check("sh", None), Ok("/bin/sh".into()));
+        assert_eq!(check("bin/sh", Some("/")), Ok("/bin/sh".into()));
+        assert_eq!(check("npx-0", None), Err("command `npx-0` not found in PATH".into()));
+        assert_eq!(check("/no/such", None), Err("command `/no/such` does not exist".into()));
+        assert_eq!(check("/etc/passwd", None), Err("command `/etc/passwd` may not be executed".into()));
+        assert_eq!(check("sh", Some("/no/such")), Err("working folder `/no/such` does not exist".into()));
+    }
+}

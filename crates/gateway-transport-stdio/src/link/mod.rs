@@ -1,0 +1,282 @@
+//! What callers, reader and writer of one process share: the requests under way and the way out.
+
+use std::{
+    cell::Cell,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use gateway_domain::{DownstreamFault, DownstreamName, Error, Event, EventSink, RawObject};
+use gateway_protocol::{RequestId, Response, Revision, client::Pending, write};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+pub(crate) use self::request::{Answer, Patience};
+use crate::StdioConfig;
+
+mod request;
+
+/// A message on its way to the writer.
+pub(crate) struct Outgoing {
+    /// The request it is, if it is one.
+    pub(crate) request: Option<u64>,
+    /// The message with its line end.
+    pub(crate) line: Vec<u8>,
+}
+
+/// Who waits for an answer.
+struct Waiter {
+    answer: oneshot::Sender<Result<Response, Error>>,
+    /// Where progress goes, if it is wanted.
+    events: Option<Arc<dyn EventSink>>,
+    /// When there was last a sign of it.
+    last_sign: Cell<Instant>,
+    /// Whether the writer has begun with it; before that it cannot have been carried out.
+    written: Cell<bool>,
+}
+
+struct Table {
+    pending: Pending<Waiter>,
+    /// Why nothing can be asked any more.
+    closed: Option<DownstreamFault>,
+    /// Whether a session has been opened over this process.
+    opened: bool,
+    /// Requests before this one waited when an overlong line was skipped.
+    overlong: u64,
+    /// The request that change events come under. It is answered when they end.
+    listener: Option<u64>,
+}
+
+/// One process's connection.
+pub(crate) struct Link {
+    pub(crate) name: DownstreamName,
+    /// The negotiated revision, once there is one.
+    pub(crate) revision: OnceLock<Revision>,
+    table: Mutex<Table>,
+    queue: mpsc::Sender<Outgoing>,
+    line_limit: usize,
+    dropped: AtomicU64,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// A connection, and the end of its queue that the writer takes from.
+    pub(crate) fn new(name: DownstreamName, config: &StdioConfig) -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
+        let (queue, outgoing) = mpsc::channel(config.write_queue.max(1));
+        let pending = Pending::new(config.max_pending);
+        let table = Table { pending, closed: None, opened: false, overlong: 0, listener: None };
+        let link = Self {
+            name,
+            revision: OnceLock::new(),
+            table: Mutex::new(table),
+            queue,
+            line_limit: config.max_line_bytes,
+            dropped: AtomicU64::new(0),
+        };
+        (Arc::new(link), outgoing)
+    }
+
+    /// Sends a request of an opening. Its id is to be given back with [`Link::forget`] if no answer came:
+    /// an opening's requests are never cancelled (protocol.md §2.7).
+    pub(crate) fn post(&self, method: &'static str, params: &[u8]) -> Result<(u64, Answer), Error> {
+        let (request, answer) = self.enter(None)?;
+        let id = request.disarm();
+        self.send(Outgoing { request: Some(id), line: request_line(id, method, params) });
+        Ok((id, answer))
+    }
+
+    /// Sends the request that change events come under; it takes no place from the others.
+    pub(crate) fn listen(&self, method: &'static str, params: &[u8]) {
+        let id = {
+            let mut table = self.table();
+            let id = table.pending.fresh();
+            table.listener = Some(id);
+            id
+        };
+        self.send(Outgoing { request: None, line: request_line(id, method, params) });
+    }
+
+    /// Gives up a request without telling the server.
+    pub(crate) fn forget(&self, id: u64) {
+        drop(self.table().pending.take(id));
+    }
+
+    /// Sends a notification or a response, if there is room.
+    pub(crate) fn tell(&self, mut message: Vec<u8>) {
+        message.push(b'\n');
+        self.send(Outgoing { request: None, line: message });
+    }
+
+    /// Marks requests as being written, and takes those out that nobody waits for any more.
+    pub(crate) fn begin(&self, batch: &mut Vec<Outgoing>) {
+        let table = self.table();
+        batch.retain(|outgoing| {
+            let Some(id) = outgoing.request else { return true };
+            let waiter = table.pending.get(id);
+            if let Some(waiter) = waiter {
+                waiter.written.set(true);
+            }
+            waiter.is_some()
+        });
+    }
+
+    /// Hands a response to who waits for it.
+    pub(crate) fn answered(&self, response: Response) {
+        let id = response.id.as_ref().and_then(RequestId::to_number);
+        let (waiter, ends_listening) = {
+            let mut table = self.table();
+            let ends_listening = id.is_some() && id == table.listener;
+            (id.and_then(|id| table.pending.take(id)), ends_listening)
+        };
+        let Some(waiter) = waiter else {
+            return match ends_listening {
+                true => tracing::debug!(downstream = %self.name, "it sends no change events"),
+                false => self.drop_one("an answer that nobody waits for"),
+            };
+        };
+        // Whoever gave up a moment ago does not mind.
+        drop(waiter.answer.send(Ok(response)));
+    }
+
+    /// Fails the request that an unreadable answer was for.
+    pub(crate) fn garbled(&self, id: u64, reason: String) -> bool {
+        let waiter = self.table().pending.take(id);
+        let known = waiter.is_some();
+        if let Some(waiter) = waiter {
+            drop(waiter.answer.send(Err(DownstreamFault::Nonsense { reason }.during(&self.name))));
+        }
+        known
+    }
+
+    /// Passes progress on to the call it belongs to; nothing passes after the answer.
+    pub(crate) fn progress(&self, params: RawObject) {
+        let token = params.get("progressToken").and_then(|token| token.to_integer());
+        let events = {
+            let table = self.table();
+            let waiter = token.and_then(|token| table.pending.get(token.try_into().ok()?));
+            waiter.map(|waiter| {
+                waiter.last_sign.set(Instant::now());
+                waiter.events.clone()
+            })
+        };
+        match events {
+            Some(Some(events)) => events.emit(Event::Progress(params)),
+            _ => self.drop_one("progress that nobody asked for"),
+        }
+    }
+
+    /// Takes note that an answer was too long to be read. Which request it was for is in the line that is
+    /// gone: a request that waits alone fails at once; of several, those stay that are answered, and the
+    /// one that is not learns at its timeout that it was this.
+    pub(crate) fn overlong(&self) {
+        let alone = {
+            let mut table = self.table();
+            table.overlong = table.pending.fresh();
+            if table.pending.len() == 1 { table.pending.drain().next() } else { None }
+        };
+        if let Some(waiter) = alone {
+            let fault = DownstreamFault::TooLarge { limit: self.line_limit };
+            drop(waiter.answer.send(Err(fault.during(&self.name))));
+        }
+        self.drop_one("a line longer than the limit");
+    }
+
+    /// Lets nothing more be asked; the first reason counts. What is under way goes on.
+    pub(crate) fn close(&self, fault: DownstreamFault) {
+        self.table().closed.get_or_insert(fault);
+    }
+
+    /// Fails everything that still waits. Returns whether a session was open and nobody had closed it.
+    pub(crate) fn fail(&self, fault: DownstreamFault) -> bool {
+        let (waiters, fault, lost) = {
+            let mut table = self.table();
+            let lost = table.opened && table.closed.is_none();
+            let fault = table.closed.get_or_insert(fault).clone();
+            (table.pending.drain().collect::<Vec<_>>(), fault, lost)
+        };
+        for waiter in waiters {
+            let fault = fault.clone();
+            let error =
+                if waiter.written.get() { fault.during(&self.name) } else { fault.before(&self.name) };
+            drop(waiter.answer.send(Err(error)));
+        }
+        lost
+    }
+
+    /// A session has been opened; from now on its loss is news.
+    ///
+    /// # Errors
+    /// The process has ended meanwhile.
+    pub(crate) fn opened(&self, revision: Revision) -> Result<(), Error> {
+        let mut table = self.table();
+        if let Some(fault) = &table.closed {
+            return Err(fault.clone().before(&self.name));
+        }
+        table.opened = true;
+        drop(table);
+        self.revision.get_or_init(|| revision);
+        Ok(())
+    }
+
+    pub(crate) fn has_session(&self) -> bool {
+        self.table().opened
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.table().closed.is_none()
+    }
+
+    /// How many messages have been dropped, for whatever reason.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Counts something that was dropped; the first time it is worth a warning.
+    pub(crate) fn drop_one(&self, what: &str) {
+        if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!(downstream = %self.name, "dropped {what}; further ones are only counted");
+        } else {
+            tracing::debug!(downstream = %self.name, "dropped {what}");
+        }
+    }
+
+    fn send(&self, outgoing: Outgoing) {
+        if self.queue.try_send(outgoing).is_err() {
+            self.drop_one("a message for a server that does not read");
+        }
+    }
+
+    fn why_closed(&self) -> DownstreamFault {
+        self.table().closed.clone().unwrap_or(DownstreamFault::Closed)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // No code that can panic runs under the lock.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The moment after a time that may be longer than clocks can count.
+pub(crate) fn later(now: Instant, time: Duration) -> Instant {
+    now.checked_add(time).unwrap_or_else(|| now + FAR)
+}
+
+fn request_line(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
+    let mut line = write::request(&RequestId::from(id), method, params);
+    line.push(b'\n');
+    line
+}
+
+/// Longer than any process runs: 30 years.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);

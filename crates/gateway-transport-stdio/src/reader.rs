@@ -1,0 +1,155 @@
+//! The task that owns a process's stdout.
+
+use std::{io, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use gateway_domain::DownstreamObserver;
+use gateway_protocol::{
+    EnvelopeError, Incoming, Message, Notification, Request, RequestId, Revision, code, method,
+    ndjson::{Line, LineDecoder},
+    write,
+};
+use tokio::{io::AsyncReadExt, process::ChildStdout};
+
+use crate::{StdioConfig, link::Link, text};
+
+/// Why reading has ended.
+#[derive(Debug)]
+pub(crate) enum Silence {
+    /// The stream is at its end.
+    End,
+    /// So many lines in a row were no messages.
+    Noise(u32),
+    /// The stream cannot be read.
+    Error(io::Error),
+}
+
+pub(crate) struct Reader {
+    link: Arc<Link>,
+    observer: Arc<dyn DownstreamObserver>,
+    decoder: LineDecoder,
+    noise_limit: u32,
+    /// Lines in a row that were no messages.
+    noise: u32,
+    noise_seen: bool,
+}
+
+impl Reader {
+    pub(crate) fn new(link: Arc<Link>, config: &StdioConfig, observer: Arc<dyn DownstreamObserver>) -> Self {
+        let decoder = LineDecoder::new(config.max_line_bytes);
+        Self { link, observer, decoder, noise_limit: config.noise_limit, noise: 0, noise_seen: false }
+    }
+
+    /// Reads until the stream ends or is no use any more.
+    pub(crate) async fn run(mut self, mut stdout: ChildStdout) -> Silence {
+        loop {
+            make_room(self.decoder.buffer());
+            let ended = match stdout.read_buf(self.decoder.buffer()).await {
+                Ok(read) => read == 0,
+                Err(error) => return Silence::Error(error),
+            };
+            while let Some(line) = self.decoder.next_line() {
+                self.line(line);
+                if self.noise > self.noise_limit {
+                    return Silence::Noise(self.noise);
+                }
+            }
+            if ended && let Some(line) = self.decoder.finish() {
+                self.line(line);
+            }
+            if ended {
+                return Silence::End;
+            }
+        }
+    }
+
+    fn line(&mut self, line: Line) {
+        let text = match line {
+            Line::Text(text) => text,
+            Line::TooLong => return self.link.overlong(),
+        };
+        match Incoming::parse(text.clone()) {
+            Ok(Incoming::Single(message)) => {
+                self.noise = 0;
+                self.message(message);
+            }
+            // Only that revision has arrays (protocol.md §2.2).
+            Ok(Incoming::Batch(messages)) if self.link.revision.get().is_some_and(|r| r.has_batches()) => {
+                self.noise = 0;
+                for message in messages {
+                    match message {
+                        Ok(message) => self.message(message),
+                        Err(error) => self.unreadable(&text, &error),
+                    }
+                }
+            }
+            Ok(Incoming::Batch(_)) => self.noise(&text, "an array, which this revision does not have"),
+            Err(error) => self.unreadable(&text, &error),
+        }
+    }
+
+    fn message(&self, message: Message) {
+        match message {
+            Message::Response(response) => self.link.answered(response),
+            Message::Notification(notification) => self.notified(notification),
+            Message::Request(request) => self.asked(&request),
+        }
+    }
+
+    fn notified(&self, notification: Notification) {
+        let name = &self.link.name;
+        match notification.method.as_str() {
+            method::PROGRESS => self.link.progress(notification.params.object),
+            method::TOOLS_LIST_CHANGED => self.observer.tools_changed(),
+            // On stdio it belongs to no call in particular (protocol.md §20.6).
+            method::MESSAGE => {
+                let params = text::printable(notification.params.object.as_str().as_bytes(), text::LINE);
+                tracing::debug!(downstream = %name, "message: {params}");
+            }
+            other => tracing::trace!(downstream = %name, method = other, "notification"),
+        }
+    }
+
+    /// Answers a request of the server's, so that it does not wait for us.
+    fn asked(&self, request: &Request) {
+        if self.link.revision.get().is_some_and(|revision| *revision >= Revision::NEWEST_MODERN) {
+            // There a server must not ask, nor a client answer (protocol.md §3).
+            return self.link.drop_one("a request that a modern server must not make");
+        }
+        let answer = if request.method == method::PING {
+            write::result(&request.id, b"{}")
+        } else {
+            let error =
+                write::error_object(code::METHOD_NOT_FOUND, "this client does not have the method", None);
+            write::error(Some(&request.id), error.as_bytes())
+        };
+        self.link.tell(answer);
+    }
+
+    fn unreadable(&mut self, line: &Bytes, error: &EnvelopeError) {
+        let id = error.id.as_ref().and_then(RequestId::to_number);
+        if !id.is_some_and(|id| self.link.garbled(id, error.to_string())) {
+            self.noise(line, &error.to_string());
+        }
+    }
+
+    fn noise(&mut self, line: &Bytes, reason: &str) {
+        self.noise += 1;
+        if !std::mem::replace(&mut self.noise_seen, true) {
+            let sample = text::printable(line, text::SAMPLE);
+            let name = &self.link.name;
+            tracing::warn!(downstream = %name, "a line on stdout is no message ({reason}): {sample}");
+        }
+        self.link.drop_one("a line on stdout that is no message");
+    }
+}
+
+/// Keeps room for the next read: a chunk, and for a long line as much again as there is of it, so that it
+/// is not read in ever so many pieces.
+fn make_room(buffer: &mut BytesMut) {
+    if buffer.capacity() - buffer.len() < CHUNK / 4 {
+        buffer.reserve(buffer.len().max(CHUNK));
+    }
+}
+
+const CHUNK: usize = 32 << 10;
