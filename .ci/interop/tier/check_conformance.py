@@ -37,14 +37,14 @@ class Expectations:
         self.required: dict[str, list[str]] = content["required"]
         self.known = [KnownFailure(**entry) for entry in content.get("known_failure", [])]
 
-    def judge(self, scenario: str, revision: str, downstream: str, problem: str | None) -> str | None:
-        """Why the outcome is not the expected one, or None."""
-        known = next((entry for entry in self.known if entry.covers(scenario, revision, downstream)), None)
-        if known and problem is None:
-            return f"passes, but expectations.toml knows it as failing ({known.reason}): narrow or delete that entry"
-        if not known and scenario not in self.required:
-            return f"is not in expectations.toml; it {'passes' if problem is None else 'fails: ' + problem}"
-        return None if known else problem
+    def known_reason(self, scenario: str, revision: str, downstream: str) -> str | None:
+        return next((entry.reason for entry in self.known if entry.covers(scenario, revision, downstream)), None)
+
+    def unexpected_pass(self, scenario: str, known_reason: str | None) -> str | None:
+        """Why a scenario that passes is not as expected, or None."""
+        if known_reason:
+            return f"passes, but expectations.toml knows it as failing ({known_reason}): narrow or delete that entry"
+        return None if scenario in self.required else "passes, but is not in expectations.toml: name it in [required]"
 
     def missing(self, revision: str, seen: set[str]) -> list[str]:
         """Required scenarios of the revision that the suite did not run."""
@@ -59,32 +59,46 @@ class Conformance:
         script = installed / "npm/node_modules/@modelcontextprotocol/conformance/dist/index.js"
         self._suite = [str(installed / "node"), str(script)]
 
+    def wanted(self, downstream: str) -> list[str]:
+        """The revisions of which some row is asked for."""
+
+        def wants(revision: str) -> bool:
+            rows = (f"conformance/{downstream}/{revision}/{name}" for name in self._names(revision))
+            return any(map(self._report.wants, rows))
+
+        return [revision for revision in REVISIONS if wants(revision)]
+
     def rows(self, downstream: str, url: str) -> None:
-        """Every scenario of every revision against one address."""
-        for revision in REVISIONS:
+        """The wanted scenarios of every revision against one address."""
+        for revision in self.wanted(downstream):
             prefix = f"conformance/{downstream}/{revision}"
-            if not any(self._report.wants(f"{prefix}/{name}") for name in self._names(revision)):
-                continue
             try:
                 outcomes = self._run(downstream, revision, url)
             except Failed as error:
-                self._report.add(f"{prefix}/run", str(error))
+                self._report.add(f"{prefix}/run", str(error), always=True)
                 continue
             for scenario, problem in outcomes.items():
-                judged = problem
-                if self._expectations:
-                    judged = self._expectations.judge(scenario, revision, downstream, problem)
-                self._report.add(f"{prefix}/{scenario}", judged)
+                self._judge(prefix, downstream, revision, scenario, problem)
             if self._expectations:
                 for scenario in self._expectations.missing(revision, set(outcomes)):
                     self._report.add(f"{prefix}/{scenario}", "required, but the suite did not run it")
+
+    def _judge(self, prefix: str, downstream: str, revision: str, scenario: str, problem: str | None) -> None:
+        row, expected = f"{prefix}/{scenario}", self._expectations
+        known = expected.known_reason(scenario, revision, downstream) if expected else None
+        if problem and known:
+            self._report.known(row, known)
+        elif problem or not expected:
+            self._report.add(row, problem)
+        else:
+            self._report.add(row, expected.unexpected_pass(scenario, known))
 
     def _names(self, revision: str) -> list[str]:
         code, out = run([*self._suite, "list", "--spec-version", revision], self._report.logs / "suite-list.log", 30)
         if code != 0:
             raise Failed(f"the suite's list of scenarios: exit code {code}")
         servers = out.partition("Server scenarios")[2].partition("\nClient scenarios")[0]
-        return ["run", *re.findall(r"^  - (\S+) \[", servers, re.M)]
+        return re.findall(r"^  - (\S+) \[", servers, re.M)
 
     def _run(self, downstream: str, revision: str, url: str) -> dict[str, str | None]:
         """Scenario to problem; None where it passes."""

@@ -49,7 +49,7 @@ def through(
                     check = lambda: _check(client, listed, server, known.get(server.name), era)
                     report.row(f"{name}/{server.name}", check)
         except Failed as error:
-            report.add(f"{name}/list", str(error))
+            report.add(f"{name}/list", str(error), always=True)
 
 
 def _all_tools(client: Probe, known: dict[str, Reference]) -> dict[str, list[dict]]:

@@ -1,39 +1,92 @@
 //! One MCP endpoint in front of many MCP servers.
-
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "until the gateway is wired, nothing but this smoke test reads the configuration"
-)]
+//!
+//! The composition root: it reads the configuration, puts the crates together, waits for signals. It holds
+//! no logic of its own.
 
 mod cli;
+mod command;
 mod config;
+mod demo;
+mod gateway;
 
-use std::io::Write as _;
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
 
+use anyhow::Context as _;
 use clap::Parser as _;
+use config::{LogFormat, Source};
+use tracing_subscriber::EnvFilter;
 
-fn main() -> anyhow::Result<ExitCode> {
+fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    if matches!(cli.command, cli::Command::DemoServer) {
+        return finish(
+            demo::serve(io::stdin().lock(), io::stdout().lock())
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(Into::into),
+        );
+    }
+    match load(&cli) {
+        Ok(Ok(loaded)) => {
+            start_log(&loaded.config.log);
+            announce(&loaded);
+            finish(run(cli.command, &loaded.config))
+        }
+        Ok(Err(problems)) => {
+            command::say(problems);
+            ExitCode::from(command::USAGE)
+        }
+        Err(error) => finish(Err(error)),
+    }
+}
+
+fn load(cli: &cli::Cli) -> anyhow::Result<Result<config::Loaded, config::Problems>> {
     let request = config::Request {
         files: cli.files().to_vec(),
         flags: cli.flags(),
-        folder: std::env::current_dir()?,
-        executable: std::env::current_exe()?,
+        folder: std::env::current_dir().context("the current folder cannot be read")?,
+        executable: std::env::current_exe().context("this program's own path is not known")?,
         opens_port: cli.opens_port(),
     };
-    match config::load(&request, &config::Environment::of_process()) {
-        Ok(loaded) => {
-            for note in &loaded.notes {
-                writeln!(std::io::stderr(), "note: {note}")?;
-            }
-            writeln!(std::io::stdout(), "{:#?}", loaded.config)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(problems) => {
-            writeln!(std::io::stderr(), "{problems}")?;
-            Ok(ExitCode::from(2))
-        }
+    Ok(config::load(&request, &config::Environment::of_process()))
+}
+
+fn announce(loaded: &config::Loaded) {
+    match &loaded.source {
+        Source::BuiltIn => command::say(
+            "no --config and no gateway.toml here: running the built-in demonstration (one server, three tools)",
+        ),
+        Source::Found(path) => command::say(format_args!("configuration: {}", path.display())),
+        Source::Named => {}
+    }
+    for note in &loaded.notes {
+        command::say(format_args!("note: {note}"));
+    }
+}
+
+fn run(command: cli::Command, config: &config::Config) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    let code = runtime.block_on(command::run(command, config));
+    // A thread that reads stdin cannot be interrupted; nothing else is left to wait for.
+    runtime.shutdown_background();
+    code
+}
+
+fn finish(code: anyhow::Result<ExitCode>) -> ExitCode {
+    code.unwrap_or_else(|error| {
+        command::say(format_args!("error: {error:#}"));
+        ExitCode::from(command::FAILED)
+    })
+}
+
+/// Everything that is logged goes to stderr; `RUST_LOG` comes before the configured level.
+fn start_log(log: &config::Log) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    match log.format {
+        LogFormat::Json => builder.json().init(),
+        LogFormat::Text => builder.with_target(false).with_ansi(io::stderr().is_terminal()).init(),
     }
 }

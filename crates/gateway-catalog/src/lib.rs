@@ -9,6 +9,20 @@
 //!
 //! [`LiveCatalog`] implements the edge's [`Directory`](gateway_domain::Directory); [`Resolve`] is a
 //! dispatcher around the one that owns the sessions. [`Listings`] is all that is asked of the latter.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Source};
+//! use gateway_domain::{Caller, Directory, Error, View};
+//!
+//! /// The first page of everything that these downstreams offer.
+//! async fn first_page(sessions: Arc<dyn Listings>, sources: Vec<Source>) -> Result<String, Error> {
+//!     let catalog = LiveCatalog::start(CatalogConfig::default(), sessions, sources);
+//!     let page = catalog.tools(&View::All, &Caller::anonymous(), None).await?;
+//!     Ok(page.tools.to_string())
+//! }
+//! ```
 
 mod config;
 mod live;

@@ -21,7 +21,7 @@ use crate::{CatalogConfig, Listings, Source, source::Tracked, view::ListView};
 #[derive(Clone)]
 pub struct LiveCatalog {
     shared: Arc<Shared>,
-    _refreshers: Arc<Mutex<JoinSet<()>>>,
+    refreshers: Arc<Mutex<JoinSet<()>>>,
 }
 
 struct Shared {
@@ -56,17 +56,17 @@ impl LiveCatalog {
         sources.sort_by(|a, b| a.name.cmp(&b.name));
         let sources: Vec<_> = sources.into_iter().map(|source| Arc::new(Tracked::new(source))).collect();
         let empty = |size| Arc::new(ListView::new(0, Catalog::default(), HashMap::new(), size));
-        let each =
-            sources.iter().map(|tracked| (tracked.source.name.clone(), empty(config.page_size))).collect();
+        let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
+        let each = enabled.map(|tracked| (tracked.source.name.clone(), empty(config.page_size))).collect();
         let snapshot = ArcSwap::from_pointee(Snapshot { all: empty(config.page_size), each });
         let progress = watch::Sender::new(Progress { refreshes: 0, last_ready: None });
         let rebuilding = Mutex::new(());
         let shared = Arc::new(Shared { config, listings, sources, snapshot, rebuilding, progress });
         let mut refreshers = JoinSet::new();
-        for tracked in shared.sources.iter().filter(|tracked| tracked.source.enabled) {
+        for tracked in shared.enabled() {
             refreshers.spawn(keep_fresh(shared.clone(), tracked.clone()));
         }
-        Self { shared, _refreshers: Arc::new(Mutex::new(refreshers)) }
+        Self { shared, refreshers: Arc::new(Mutex::new(refreshers)) }
     }
 
     /// Waits until the first attempt to list every downstream has ended, well or not, at most `bound`.
@@ -83,9 +83,13 @@ impl LiveCatalog {
         drop(tokio::time::timeout(bound, all).await);
     }
 
-    /// Stops refreshing. What was listed stays listed.
+    /// Stops refreshing. What was listed stays listed; nobody waits for the rest any more.
     pub fn close(&self) {
-        self._refreshers.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.refreshers.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        for tracked in &self.shared.sources {
+            tracked.settle();
+        }
+        self.shared.progress.send_modify(|progress| progress.refreshes += 1);
     }
 
     /// Waits for the downstreams behind a view that are still starting: until none is, until one is ready
@@ -137,11 +141,7 @@ impl Directory for LiveCatalog {
     fn has_view(&self, view: &View) -> bool {
         match view {
             View::All => true,
-            View::Downstream(name) => self
-                .shared
-                .sources
-                .iter()
-                .any(|tracked| tracked.source.name == *name && tracked.source.enabled),
+            View::Downstream(name) => self.shared.enabled().any(|tracked| tracked.source.name == *name),
         }
     }
 
@@ -176,6 +176,10 @@ impl fmt::Debug for LiveCatalog {
 }
 
 impl Shared {
+    fn enabled(&self) -> impl Iterator<Item = &Arc<Tracked>> {
+        self.sources.iter().filter(|tracked| tracked.source.enabled)
+    }
+
     fn concerned<'a>(&'a self, view: &'a View) -> impl Iterator<Item = &'a Arc<Tracked>> {
         self.sources.iter().filter(move |tracked| match view {
             View::All => true,
@@ -183,13 +187,27 @@ impl Shared {
         })
     }
 
+    /// Makes what a refresh brought visible, then tells those who wait.
+    fn publish(&self, tracked: &Tracked, became_ready: bool) {
+        if let Err(error) = self.rebuild() {
+            tracing::error!(%error, "the catalogue could not be rebuilt; the last one stays");
+        }
+        // Only now: whoever sees that all have settled must find their tools in the snapshot.
+        tracked.settle();
+        self.progress.send_modify(|progress| {
+            progress.refreshes += 1;
+            if became_ready {
+                progress.last_ready = Some(Instant::now());
+            }
+        });
+    }
+
     /// Builds a snapshot of what is known now and swaps it in. Views in which nothing visible changed
     /// keep their generation and their rendered pages.
     fn rebuild(&self) -> Result<(), Error> {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.snapshot.load_full();
-        let tools: Vec<_> =
-            self.sources.iter().map(|tracked| (&tracked.source.name, tracked.tools())).collect();
+        let tools: Vec<_> = self.enabled().map(|tracked| (&tracked.source.name, tracked.tools())).collect();
         let listings: Vec<_> = tools
             .iter()
             .map(|(name, tools)| {
@@ -197,10 +215,7 @@ impl Shared {
             })
             .collect();
         // `fit` has made every listing acceptable, so this is a bug if it fails.
-        let catalog = build(&listings).map_err(|error| {
-            tracing::error!(%error, "fitted listings were refused");
-            InternalError { what: "fitted listings were refused" }
-        })?;
+        let catalog = build(&listings).map_err(|_| InternalError { what: "fitted listings were refused" })?;
         let all =
             self.next(&old.all, catalog, tools.iter().flat_map(|(_, tools)| tools), CatalogEntry::new)?;
         let mut each = HashMap::with_capacity(tools.len());
@@ -250,38 +265,33 @@ fn unknown(view: &View) -> Error {
 /// when the list is old, and after a failure with a growing delay.
 async fn keep_fresh(shared: Arc<Shared>, tracked: Arc<Tracked>) {
     let (first, last) = shared.config.retry;
-    let mut delay = first;
+    let (mut delay, mut pause) = (first, GATHER);
+    let signal = &tracked.source.signal;
     loop {
+        let was_ready = tracked.is_ready();
         let refreshed = tracked.refresh(shared.listings.as_ref(), &shared.config).await;
-        // Errors have been logged where they arose; the old snapshot stays.
-        drop(shared.rebuild());
-        shared.progress.send_modify(|progress| {
-            progress.refreshes += 1;
-            if refreshed.is_ok() {
-                progress.last_ready = Some(Instant::now());
+        shared.publish(&tracked, !was_ready && refreshed.is_ok());
+        if refreshed.is_ok() {
+            delay = first;
+            let listed = Instant::now();
+            if tokio::time::timeout(shared.config.ttl, signal.given()).await.is_ok() {
+                // A downstream that announces a change, or ends, whenever it has been listed is listed
+                // less and less often.
+                pause = if listed.elapsed() < first { (pause * 2).min(last) } else { GATHER };
+                tokio::time::sleep(pause).await;
             }
-        });
-        let signal = &tracked.source.signal;
-        match refreshed {
-            Ok(()) => {
-                delay = first;
-                // Many signals in a row are one refresh.
-                let changed = tokio::time::timeout(shared.config.ttl, signal.given()).await;
-                if changed.is_ok() {
-                    tokio::time::sleep(DEBOUNCE).await;
-                }
-            }
-            Err(_) => {
-                // A signal says nothing new about a downstream that has just failed.
-                tokio::time::sleep(delay).await;
-                delay = (delay * 2).min(last);
-            }
+        } else {
+            tokio::time::sleep(delay).await;
+            delay = (delay * 2).min(last);
         }
+        // What was signalled until now is answered by the refresh that follows; what comes while it runs
+        // is kept and leads to another.
+        signal.clear();
         if let Some(reason) = signal.take_lost() {
             tracing::info!(downstream = %tracked.source.name, reason, "session lost, opening another");
         }
     }
 }
 
-/// How long signals are gathered before the list is read again.
-const DEBOUNCE: Duration = Duration::from_millis(50);
+/// How long signals are gathered before the list is read again, at first.
+const GATHER: Duration = Duration::from_millis(50);

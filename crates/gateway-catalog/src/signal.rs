@@ -1,4 +1,7 @@
-use std::sync::Mutex;
+use std::{
+    pin::pin,
+    sync::{Mutex, PoisonError},
+};
 
 use gateway_domain::DownstreamObserver;
 use tokio::sync::Notify;
@@ -22,9 +25,14 @@ impl Signal {
         self.wake.notified().await;
     }
 
+    /// Forgets a signal that nobody has waited for.
+    pub(crate) fn clear(&self) {
+        pin!(self.wake.notified()).enable();
+    }
+
     /// Why the last session ended, if one has since this was last asked.
     pub(crate) fn take_lost(&self) -> Option<String> {
-        self.lost.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -34,7 +42,7 @@ impl DownstreamObserver for Signal {
     }
 
     fn session_lost(&self, reason: &str) {
-        *self.lost.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(reason.to_owned());
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         self.wake.notify_one();
     }
 }

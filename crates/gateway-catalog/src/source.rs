@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,7 +16,10 @@ use gateway_protocol::param_headers;
 use gateway_registry::Manager;
 use tokio::time::Instant;
 
-use crate::{CatalogConfig, Source, walk::walk};
+use crate::{
+    CatalogConfig, Source,
+    walk::{Bounds, Walk, walk},
+};
 
 /// Gives the session that a downstream's lists are read from.
 #[async_trait]
@@ -33,14 +39,14 @@ impl Listings for Manager {
 pub(crate) struct Tracked {
     pub(crate) source: Source,
     state: Mutex<Listed>,
+    /// Whether the first attempt has ended, well or not, and its tools are in the snapshot.
+    settled: AtomicBool,
 }
 
 struct Listed {
     status: DownstreamStatus,
     /// The last list that could be read; kept while the downstream fails.
     tools: Vec<Arc<OfferedTool>>,
-    /// Whether the first attempt has ended, well or not.
-    settled: bool,
 }
 
 impl Tracked {
@@ -61,8 +67,8 @@ impl Tracked {
             started: None,
             required: source.required,
         };
-        let settled = !source.enabled;
-        Self { source, state: Mutex::new(Listed { status, tools: Vec::new(), settled }) }
+        let settled = AtomicBool::new(!source.enabled);
+        Self { source, state: Mutex::new(Listed { status, tools: Vec::new() }), settled }
     }
 
     pub(crate) fn status(&self) -> DownstreamStatus {
@@ -74,7 +80,11 @@ impl Tracked {
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.state().settled
+        self.settled.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn settle(&self) {
+        self.settled.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -88,7 +98,8 @@ impl Tracked {
         let read = async {
             let session = listings.session(name).await?;
             // Opening has its own bound; from here the list has to come in time.
-            let pages = walk(name, session.as_ref(), config.max_pages, config.rules.max_tools);
+            let bounds = Bounds { pages: config.max_pages, tools: config.rules.max_tools };
+            let pages = walk(name, session.as_ref(), &self.source.filter, bounds);
             match tokio::time::timeout(config.list_timeout, pages).await {
                 Ok(walked) => Ok((session.clone(), walked?)),
                 Err(_) => Err(DownstreamFault::TimedOut { after: config.list_timeout }.before(name)),
@@ -96,7 +107,7 @@ impl Tracked {
         };
         match read.await {
             Ok((session, walked)) => {
-                self.accept(session.as_ref(), walked.tools, walked.remarks, begun.elapsed(), config);
+                self.accept(session.as_ref(), walked, begun.elapsed(), config);
                 Ok(())
             }
             Err(error) => {
@@ -114,49 +125,39 @@ impl Tracked {
         }
         listed.status.state = DownstreamState::Broken;
         listed.status.reason = Some(reason.to_owned());
-        listed.settled = true;
     }
 
-    fn accept(
-        &self,
-        session: &dyn DownstreamSession,
-        tools: Vec<Tool>,
-        mut remarks: Vec<String>,
-        took: Duration,
-        config: &CatalogConfig,
-    ) {
-        let name = &self.source.name;
-        let admitted = tools.into_iter().filter(|tool| self.source.filter.admits(tool.original()));
-        let fitted = fit(Listing::new(name.as_str(), admitted), &config.rules);
-        for change in &fitted.report.changes {
-            tracing::warn!(downstream = %name, "{change}");
-        }
-        let aliases =
-            fitted.report.aliases().map(|(alias, original)| (alias.to_owned(), original.to_owned()));
-        let aliases = aliases.collect();
+    fn accept(&self, session: &dyn DownstreamSession, walk: Walk, took: Duration, config: &CatalogConfig) {
+        let reason = walk.reason();
+        let fitted = fit(Listing::new(self.source.name.as_str(), walk.tools), &config.rules);
+        let owned = |(a, b): (&str, &str)| (a.to_owned(), b.to_owned());
+        let aliases: Vec<_> = fitted.report.aliases().map(owned).collect();
         let mut dropped: Vec<_> =
             fitted.report.dropped().map(|(tool, cause)| (tool.to_owned(), cause.to_string())).collect();
         let offered: Vec<_> =
             fitted.listing.tools.into_iter().filter_map(|tool| self.offer(tool, &mut dropped)).collect();
-        let mut listed = self.state();
-        if !listed.settled || listed.status.state != DownstreamState::Ready {
-            tracing::info!(
-                downstream = %name, protocol = session.peer().protocol,
-                tools = offered.len(), took_ms = took.as_millis(), "downstream ready"
-            );
-        }
-        remarks.dedup();
-        let status = &mut listed.status;
-        status.state = if remarks.is_empty() { DownstreamState::Ready } else { DownstreamState::Degraded };
-        status.reason = Some(remarks.join("; ")).filter(|reason| !reason.is_empty());
+        let mut status = self.status();
+        let was_usable = matches!(status.state, DownstreamState::Ready | DownstreamState::Degraded);
+        let other_names = status.aliases != aliases || status.dropped != dropped;
+        let other_reason = status.reason != reason;
+        status.state = if reason.is_none() { DownstreamState::Ready } else { DownstreamState::Degraded };
+        status.reason = reason;
         status.protocol = Some(session.peer().protocol.clone());
         status.server = session.peer().server.clone();
         status.tools = offered.len();
         status.aliases = aliases;
         status.dropped = dropped;
         status.started.get_or_insert(took);
-        listed.tools = offered;
-        listed.settled = true;
+        if !was_usable {
+            log_ready(&status, took);
+        }
+        if let Some(reason) = status.reason.as_ref().filter(|_| other_reason) {
+            tracing::warn!(downstream = %status.name, reason, "list of tools degraded");
+        }
+        if other_names {
+            log_names(&status);
+        }
+        *self.state() = Listed { status, tools: offered };
     }
 
     /// The tool with what calls to it need; `None` if it cannot be called over this transport.
@@ -165,8 +166,7 @@ impl Tracked {
             None => Vec::new(),
             Some(Ok(headers)) => headers,
             Some(Err(error)) if self.source.mirrors_headers => {
-                tracing::warn!(downstream = %self.source.name, tool = tool.name(), %error, "tool left out");
-                dropped.push((tool.name().to_owned(), error.to_string()));
+                dropped.push((tool.original().to_string(), error.to_string()));
                 return None;
             }
             Some(Err(_)) => Vec::new(),
@@ -179,3 +179,26 @@ impl Tracked {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+fn log_ready(status: &DownstreamStatus, took: Duration) {
+    let (protocol, tools, took_ms) = (status.protocol.as_deref(), status.tools, took.as_millis());
+    tracing::info!(downstream = %status.name, protocol, tools, took_ms, "downstream ready");
+}
+
+/// Names are the downstream's text, so they are written with their controls escaped.
+fn log_names(status: &DownstreamStatus) {
+    let downstream = &status.name;
+    for (alias, name) in status.aliases.iter().take(LOGGED_NAMES) {
+        tracing::warn!(%downstream, alias, ?name, "tool offered under another name");
+    }
+    for (name, reason) in status.dropped.iter().take(LOGGED_NAMES) {
+        tracing::warn!(%downstream, ?name, ?reason, "tool left out");
+    }
+    let more = [&status.aliases, &status.dropped].map(|names| names.len().saturating_sub(LOGGED_NAMES));
+    if more != [0, 0] {
+        tracing::warn!(%downstream, renamed = more[0], left_out = more[1], "more tools renamed or left out");
+    }
+}
+
+/// So many aliases and so many tools left out are logged one by one; the status has them all.
+const LOGGED_NAMES: usize = 20;

@@ -14,9 +14,12 @@ pub(crate) enum Cooldown {
 }
 
 impl Cooldown {
+    /// Never so long that a clock could not tell its end.
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
     fn after(self, failed_probes: u32) -> Duration {
         match self {
-            Self::Fixed(time) => time,
+            Self::Fixed(time) => time.min(Self::LONGEST),
             Self::Growing(first, last) => first.saturating_mul(1 << failed_probes.min(16)).min(last),
         }
     }

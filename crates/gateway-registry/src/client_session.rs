@@ -9,10 +9,11 @@ use gateway_domain::{
     Call, CallerError, ClientCapabilities, Dispatcher, DownstreamName, Era, Error, Exchange, Execution,
     InternalError, Outcome, ParamHeader, SessionProfile, Target,
 };
-use tokio::{sync::OnceCell, task::JoinSet, time::Instant};
+use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
     Held, Link, SessionMode,
+    closing::side_by_side,
     downstream::{Downstream, Opened},
 };
 
@@ -23,7 +24,8 @@ type Slot = Arc<OnceCell<Arc<Held>>>;
 
 /// One client's sessions to its downstreams, and the dispatcher of its calls.
 ///
-/// Safe for concurrent dispatch. Two client sessions never share a per-client session.
+/// Safe for concurrent dispatch. Two client sessions never share a per-client session. Dropping it
+/// closes in the background what it holds.
 pub struct ClientSession {
     downstreams: Arc<Downstreams>,
     /// `None` once closed.
@@ -35,62 +37,76 @@ impl ClientSession {
         Self { downstreams, slots: Mutex::new(Some(HashMap::new())) }
     }
 
-    /// Ends every session this client holds, side by side. Idempotent; later calls are refused.
+    /// Ends every session this client holds, side by side. Idempotent; later calls are refused
+    /// . Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
         let slots = self.slots().take().unwrap_or_default();
-        close_all(slots.into_values().filter_map(|slot| slot.get().cloned())).await;
+        side_by_side(slots.into_values().filter_map(own_session).map(Held::end)).await;
     }
 
-    /// Ends the sessions that have been idle longer than their downstream's time-to-live; says
-    /// whether none is left.
-    pub(crate) async fn reap(&self, now: Instant) -> bool {
-        let (idle, empty) = {
-            let mut slots = self.slots();
-            let Some(slots) = slots.as_mut() else { return true };
-            let expired = |name: &DownstreamName, slot: &mut Slot| {
-                let ttl = self
-                    .downstreams
-                    .get(name)
-                    .map(|downstream| downstream.pool.idle_ttl())
-                    .unwrap_or_default();
-                slot.get().is_some_and(|held| held.is_idle(ttl, now) || !held.session().is_open())
-            };
-            let idle: Vec<_> =
-                slots.extract_if(expired).filter_map(|(_, slot)| slot.get().cloned()).collect();
-            (idle, slots.is_empty())
+    /// Gives up the sessions that have been idle longer than their downstream's time-to-live, for
+    /// the caller to end, and those that have ended.
+    pub(crate) fn take_idle(&self, now: Instant) -> Vec<Arc<Held>> {
+        let mut slots = self.slots();
+        let Some(slots) = slots.as_mut() else { return Vec::new() };
+        let expired = |name: &DownstreamName, slot: &mut Slot| {
+            let ttl = self.downstreams.get(name).map(|downstream| downstream.pool.idle_ttl());
+            // Whoever has the slot is opening its session or about to use it.
+            Arc::strong_count(slot) == 1
+                && slot.get().is_none_or(|held| {
+                    !held.session().is_open() || held.is_idle(ttl.unwrap_or_default(), now)
+                })
         };
-        close_all(idle).await;
-        empty
+        slots.extract_if(expired).filter_map(|(_, slot)| own_session(slot)).collect()
     }
 
-    async fn call(&self, downstream: &Downstream, tool: &Tool<'_>, call: &Call) -> Result<Outcome, Error> {
-        let link = self.link(downstream, &call.exchange).await?;
-        let first = use_link(&link, tool, call).await;
-        if link.session().is_open() {
-            return first;
+    /// Whether nothing is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots().as_ref().is_none_or(HashMap::is_empty)
+    }
+
+    /// Tries a call once. An ended session is let go of, so that the next try finds another.
+    pub(crate) async fn attempt(&self, call: &ToolCall<'_>) -> Attempt {
+        let link = match self.link(call.downstream, call.exchange).await {
+            Ok(link) => link,
+            Err(error) => return Attempt { result: Err(error), may_try_again: false },
+        };
+        let attempt = call.attempt_on(&link).await;
+        if let Link::Held(held) = &link
+            && !held.session().is_open()
+        {
+            // However many calls failed on it, once.
+            self.forget(&call.downstream.name, held);
         }
-        self.forget(&downstream.name, &link);
-        match first {
-            // At most once: only what provably never ran is tried again, and only once.
-            Err(Error::Downstream(error)) if error.execution == Execution::NotStarted => {
-                let link = self.link(downstream, &call.exchange).await?;
-                use_link(&link, tool, call).await
-            }
-            other => other,
-        }
+        attempt
     }
 
     async fn link(&self, downstream: &Downstream, exchange: &Exchange) -> Result<Link, Error> {
+        // Also where nothing of this client's is involved (R-48, R-W16).
+        if self.is_closed() {
+            return Err(CallerError::SessionClosed.into());
+        }
         if let Some(held) = downstream.stateless(exchange.era) {
             return Ok(Link::Stateless(held));
         }
-        if downstream.mode == SessionMode::Shared {
-            let profile = SessionProfile { era: exchange.era, capabilities: ClientCapabilities::none() };
-            return Ok(match downstream.open(&profile).await? {
-                Opened::Stateless(held) => Link::Stateless(held),
-                Opened::Legacy(pooled) => Link::Taken(pooled),
-            });
+        match downstream.mode {
+            SessionMode::Shared => {
+                let capabilities = ClientCapabilities::none();
+                let opened = downstream.open(&SessionProfile { era: exchange.era, capabilities }).await?;
+                Ok(match opened {
+                    Opened::Stateless(held) => Link::Stateless(held),
+                    Opened::Legacy(pooled) => Link::Taken(pooled),
+                })
+            }
+            SessionMode::PerClient => {
+                let held = self.hold(downstream, exchange).await?;
+                Ok(if is_own(&held) { Link::Held(held) } else { Link::Stateless(held) })
+            }
         }
+    }
+
+    /// The session this client keeps to the downstream, opened if need be.
+    async fn hold(&self, downstream: &Downstream, exchange: &Exchange) -> Result<Arc<Held>, Error> {
         let profile = SessionProfile { era: exchange.era, capabilities: exchange.capabilities.clone() };
         let slot = self.slot(&downstream.name)?;
         let open = async || match downstream.open(&profile).await? {
@@ -98,12 +114,20 @@ impl ClientSession {
             Opened::Legacy(pooled) => Ok(Arc::new(Held::new(pooled))),
         };
         let held = slot.get_or_try_init(open).await?.clone();
-        if self.slots().is_none() && held.session().peer().era == Era::Legacy {
+        drop(slot);
+        let own = is_own(&held);
+        if !own {
+            // Kept here it would have its place in the pool even when it has ended.
+            self.forget(&downstream.name, &held);
+        }
+        if self.is_closed() {
             // Closed while the session was being opened: nobody else will end it.
-            held.close().await;
+            if own {
+                held.end().await;
+            }
             return Err(CallerError::SessionClosed.into());
         }
-        Ok(if held.session().peer().era == Era::Modern { Link::Stateless(held) } else { Link::Held(held) })
+        Ok(held)
     }
 
     /// The slot for a downstream; emptied first if its session has ended (R-W12).
@@ -116,14 +140,17 @@ impl ClientSession {
         Ok(slots.entry(name.clone()).or_default().clone())
     }
 
-    /// Lets go of an ended session, once, however many calls failed on it.
-    fn forget(&self, name: &DownstreamName, link: &Link) {
-        let Link::Held(ended) = link else { return };
+    /// Lets go of a session, if it is still the one that is kept.
+    fn forget(&self, name: &DownstreamName, given_up: &Arc<Held>) {
         if let Some(slots) = self.slots().as_mut()
-            && slots.get(name).and_then(|slot| slot.get()).is_some_and(|held| Arc::ptr_eq(held, ended))
+            && slots.get(name).and_then(|slot| slot.get()).is_some_and(|held| Arc::ptr_eq(held, given_up))
         {
             slots.remove(name);
         }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.slots().is_none()
     }
 
     fn slots(&self) -> MutexGuard<'_, Option<HashMap<DownstreamName, Slot>>> {
@@ -135,13 +162,9 @@ impl ClientSession {
 #[async_trait]
 impl Dispatcher for ClientSession {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        let Target::Tool { downstream, name, headers } = &call.target else {
-            return Err(InternalError { what: "an unresolved name reached the registry" }.into());
-        };
-        let Some(downstream) = self.downstreams.get(downstream) else {
-            return Err(CallerError::UnknownDownstream { name: downstream.to_string() }.into());
-        };
-        self.call(downstream, &Tool { name, headers }, &call).await
+        let call = ToolCall::find(&call, &self.downstreams)?;
+        let first = self.attempt(&call).await;
+        if first.may_try_again { self.attempt(&call).await.result } else { first.result }
     }
 }
 
@@ -151,24 +174,55 @@ impl fmt::Debug for ClientSession {
     }
 }
 
-struct Tool<'a> {
+/// A call with the downstream it is for.
+pub(crate) struct ToolCall<'a> {
+    pub(crate) downstream: &'a Downstream,
     name: &'a str,
     headers: &'a [ParamHeader],
+    call: &'a Call,
+    pub(crate) exchange: &'a Exchange,
 }
 
-async fn use_link(link: &Link, tool: &Tool<'_>, call: &Call) -> Result<Outcome, Error> {
-    let _in_use = match link {
-        Link::Stateless(held) | Link::Held(held) => Some(held.enter()),
-        Link::Taken(_) => None,
-    };
-    link.session().call_tool(tool.name, tool.headers, &call.params, &call.exchange).await
-}
-
-/// Ends held legacy sessions side by side. One that serves everybody is not a client's to end.
-async fn close_all(sessions: impl IntoIterator<Item = Arc<Held>>) {
-    let mut closing = JoinSet::new();
-    for held in sessions.into_iter().filter(|held| held.session().peer().era == Era::Legacy) {
-        closing.spawn(async move { held.close().await });
+impl<'a> ToolCall<'a> {
+    /// Finds the downstream of a call.
+    pub(crate) fn find(call: &'a Call, downstreams: &'a Downstreams) -> Result<Self, Error> {
+        let Target::Tool { downstream, name, headers } = &call.target else {
+            return Err(InternalError { what: "an unresolved name reached the registry" }.into());
+        };
+        let Some(downstream) = downstreams.get(downstream) else {
+            return Err(CallerError::UnknownDownstream { name: downstream.to_string() }.into());
+        };
+        Ok(Self { downstream, name, headers, call, exchange: &call.exchange })
     }
-    while closing.join_next().await.is_some() {}
+
+    pub(crate) async fn attempt_on(&self, link: &Link) -> Attempt {
+        let _in_use = match link {
+            Link::Stateless(held) | Link::Held(held) => Some(held.enter()),
+            Link::Taken(_) => None,
+        };
+        let session = link.session();
+        let result = session.call_tool(self.name, self.headers, &self.call.params, self.exchange).await;
+        let never_ran = matches!(
+            &result,
+            Err(Error::Downstream(error)) if error.execution == Execution::NotStarted
+        );
+        Attempt { may_try_again: never_ran && !session.is_open(), result }
+    }
+}
+
+/// How one try of a call ended.
+pub(crate) struct Attempt {
+    pub(crate) result: Result<Outcome, Error>,
+    /// At most once: only what provably never ran is tried again, once, when its session has ended.
+    pub(crate) may_try_again: bool,
+}
+
+/// Whether the session is the client's own to end. One that serves everybody is not.
+fn is_own(held: &Arc<Held>) -> bool {
+    held.session().peer().era == Era::Legacy
+}
+
+/// What was opened in a slot that was given up, without keeping the slot.
+fn own_session(slot: Slot) -> Option<Arc<Held>> {
+    slot.get().cloned().filter(is_own)
 }

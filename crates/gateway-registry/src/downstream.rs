@@ -3,9 +3,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gateway_domain::{DownstreamName, DownstreamSession, Era, Error, Factory, SessionProfile};
+use gateway_domain::{
+    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Factory, SessionProfile,
+};
 
-use crate::{Held, Pool, Pooled};
+use crate::{Held, Pool, Pooled, closing::side_by_side};
 
 /// A factory of sessions to a downstream, whatever carries them.
 pub type DownstreamFactory = dyn Factory<Session = Arc<dyn DownstreamSession>>;
@@ -69,12 +71,22 @@ struct Common {
     stateless: Option<Arc<Held>>,
     /// The legacy session that lists are read from; no client is ever given it (R-W24).
     listing: Option<Arc<Held>>,
-    /// It was asked for a modern session and gave a legacy one.
+    /// It was asked for a modern session and gave a legacy one, and has not given a modern one since.
     legacy_only: bool,
     /// It was asked for a legacy session and gave a modern one.
     modern_only: bool,
-    /// It has given a legacy session.
+    /// It has given a legacy session, and has not given a modern one instead since.
     legacy_works: bool,
+    /// Nothing is kept any more.
+    closed: bool,
+}
+
+impl Common {
+    /// Lets go of sessions that have ended, so that their places in the pool are free for new ones.
+    fn forget_ended(&mut self) {
+        self.stateless.take_if(|held| !held.session().is_open());
+        self.listing.take_if(|held| !held.session().is_open());
+    }
 }
 
 impl Downstream {
@@ -96,75 +108,105 @@ impl Downstream {
         if let Some(held) = self.stateless(profile.era) {
             return Ok(Opened::Stateless(held));
         }
-        if self.is_legacy_for(profile.era) {
-            // Asked for as such, so that callers of both eras can use the same idle sessions.
-            let legacy = SessionProfile { era: Era::Legacy, ..profile.clone() };
-            let pooled = self.acquire(&legacy).await?;
-            if pooled.peer().era == Era::Legacy {
-                return Ok(Opened::Legacy(pooled));
+        if !self.is_legacy_for(profile.era) {
+            let _one_at_a_time = self.opening.lock().await;
+            if let Some(held) = self.stateless(profile.era) {
+                return Ok(Opened::Stateless(held));
             }
-            return Ok(Opened::Stateless(self.keep(pooled).await));
+            // Whoever was first may have found out that nobody has to wait for one another.
+            if !self.is_legacy_for(profile.era) {
+                return self.open_unknown(profile).await;
+            }
         }
-        self.open_unknown(profile).await
+        // Asked for as what is kept, so that callers of both eras use the same idle sessions.
+        self.open_unknown(&SessionProfile { era: Era::Legacy, ..profile.clone() }).await
     }
 
     /// The session that lists are read from. The era is found out anew when it has to be opened.
     pub(crate) async fn listing(&self) -> Result<Arc<Held>, Error> {
-        let kept = self.common().listing.clone().filter(|held| held.session().is_open());
-        if let Some(held) = kept.or_else(|| self.stateless(Era::Modern)) {
+        if let Some(held) = self.listed() {
+            return Ok(held);
+        }
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(held) = self.listed() {
             return Ok(held);
         }
         match self.open_unknown(&SessionProfile::default()).await? {
             Opened::Stateless(held) => Ok(held),
             Opened::Legacy(pooled) => {
                 let held = Arc::new(Held::new(pooled));
-                self.common().listing = Some(held.clone());
+                self.remember(|common| common.listing = Some(held.clone()))?;
                 Ok(held)
             }
         }
     }
 
-    /// Opens a session that may turn out to serve everybody, one at a time.
+    /// The session that lists are read from, if it is open.
+    fn listed(&self) -> Option<Arc<Held>> {
+        let kept = self.common().listing.clone().filter(|held| held.session().is_open());
+        kept.or_else(|| self.stateless(Era::Modern))
+    }
+
     async fn open_unknown(&self, profile: &SessionProfile) -> Result<Opened, Error> {
-        let _one_at_a_time = self.opening.lock().await;
-        if let Some(held) = self.stateless(profile.era) {
-            return Ok(Opened::Stateless(held));
-        }
         let pooled = self.acquire(profile).await?;
         match pooled.peer().era {
             Era::Legacy => Ok(Opened::Legacy(pooled)),
-            Era::Modern => Ok(Opened::Stateless(self.keep(pooled).await)),
+            Era::Modern => Ok(Opened::Stateless(self.keep(pooled).await?)),
         }
     }
 
     /// Keeps a modern session for everybody, or gives it up for the one that is there already.
-    async fn keep(&self, pooled: Pooled<Arc<dyn DownstreamSession>>) -> Arc<Held> {
-        if let Some(held) = self.stateless(Era::Modern) {
-            pooled.discard().await;
-            return held;
-        }
+    async fn keep(&self, pooled: Pooled<Arc<dyn DownstreamSession>>) -> Result<Arc<Held>, Error> {
         let held = Arc::new(Held::new(pooled));
-        self.common().stateless = Some(held.clone());
-        held
+        let mut first = held.clone();
+        self.remember(|common| {
+            if let Some(kept) = common.stateless.as_ref().filter(|kept| kept.session().is_open()) {
+                first = kept.clone();
+            } else {
+                common.stateless = Some(held.clone());
+            }
+        })?;
+        if !Arc::ptr_eq(&first, &held) {
+            held.end().await;
+        }
+        Ok(first)
     }
 
-    /// Ends what is common to all callers, then the pool.
-    pub(crate) async fn close(&self) {
-        let common = std::mem::take(&mut *self.common());
-        for held in common.stateless.into_iter().chain(common.listing) {
-            held.close().await;
+    /// Keeps something in common; what comes after the end is refused, since nobody would end it.
+    fn remember(&self, keep: impl FnOnce(&mut Common)) -> Result<(), Error> {
+        let mut common = self.common();
+        if common.closed {
+            return Err(DownstreamFault::Closed.before(&self.name));
         }
-        self.pool.close().await;
+        keep(&mut common);
+        Ok(())
+    }
+
+    /// Ends what is common to all callers and closes the pool, side by side.
+    pub(crate) async fn close(&self) {
+        let common = std::mem::replace(&mut *self.common(), Common { closed: true, ..Common::default() });
+        let kept = common.stateless.into_iter().chain(common.listing);
+        tokio::join!(side_by_side(kept.map(Held::end)), self.pool.close());
     }
 
     async fn acquire(&self, profile: &SessionProfile) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
-        let pooled = self.pool.acquire(profile).await?;
+        self.common().forget_ended();
+        let mut pooled = self.pool.acquire(profile).await?;
+        let spoken = pooled.peer().era;
+        pooled.keep_for(spoken);
+        let gave_legacy = spoken == Era::Legacy;
         let mut common = self.common();
-        match (profile.era, pooled.peer().era) {
-            (Era::Modern, spoken) => common.legacy_only = spoken == Era::Legacy,
-            (Era::Legacy, spoken) => common.modern_only = spoken == Era::Modern,
+        match profile.era {
+            Era::Modern => {
+                common.legacy_only = gave_legacy;
+                common.legacy_works |= gave_legacy;
+            }
+            Era::Legacy => {
+                common.modern_only = !gave_legacy;
+                common.legacy_works = gave_legacy;
+                common.legacy_only &= gave_legacy;
+            }
         }
-        common.legacy_works |= pooled.peer().era == Era::Legacy;
         drop(common);
         Ok(pooled)
     }

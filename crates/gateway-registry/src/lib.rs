@@ -44,6 +44,7 @@
 
 mod breaker;
 mod client_session;
+mod closing;
 mod downstream;
 mod held;
 mod manager;

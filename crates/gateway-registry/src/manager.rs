@@ -6,13 +6,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use gateway_domain::{
-    Call, CallerError, Dispatcher, DownstreamName, Error, Outcome, SessionKey, Sessions, Target,
-};
-use tokio::{task::JoinSet, time::Instant};
+use gateway_domain::{Call, CallerError, Dispatcher, DownstreamName, Error, Outcome, SessionKey, Sessions};
+use tokio::time::Instant;
 
 use crate::{
-    ClientSession, Held, ManagedDownstream, Stats, client_session::Downstreams, downstream::Downstream,
+    ClientSession, Held, Link, ManagedDownstream, Stats,
+    client_session::{Downstreams, ToolCall},
+    closing::side_by_side,
+    downstream::Downstream,
 };
 
 /// Why downstreams cannot be managed together.
@@ -39,9 +40,17 @@ struct Shared {
 }
 
 struct Clients {
-    /// At most [`Manager::MAX_CLIENTS`].
+    /// By who holds them; at most [`Manager::MAX_CLIENTS`].
     sessions: HashMap<SessionKey, Arc<ClientSession>>,
+    /// Those that were handed out; at most as many again.
+    handed_out: Vec<Weak<ClientSession>>,
     closed: bool,
+}
+
+impl Clients {
+    fn all(&self) -> impl Iterator<Item = Arc<ClientSession>> {
+        self.sessions.values().cloned().chain(self.handed_out.iter().filter_map(Weak::upgrade))
+    }
 }
 
 impl Manager {
@@ -60,7 +69,7 @@ impl Manager {
                 return Err(ManagerError::DuplicateName { name });
             }
         }
-        let clients = Mutex::new(Clients { sessions: HashMap::new(), closed: false });
+        let clients = Mutex::new(Clients { sessions: HashMap::new(), handed_out: Vec::new(), closed: false });
         let shared = Arc::new(Shared { downstreams: Arc::new(map), clients });
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(reap_periodically(Arc::downgrade(&shared)));
@@ -68,15 +77,25 @@ impl Manager {
         Ok(Self { shared })
     }
 
-    /// A client session of its own.
+    /// A client session of its own. The manager reaps and closes it like those it keeps by key.
     ///
     /// # Errors
-    /// [`CallerError::SessionClosed`] once the manager is closed (R-W23).
-    pub fn new_client_session(&self) -> Result<ClientSession, Error> {
-        if self.shared.clients().closed {
+    /// [`CallerError::SessionClosed`] once the manager is closed (R-W23), [`CallerError::Overloaded`] beyond
+    /// [`Self::MAX_CLIENTS`].
+    pub fn new_client_session(&self) -> Result<Arc<ClientSession>, Error> {
+        let mut clients = self.shared.clients();
+        if clients.closed {
             return Err(CallerError::SessionClosed.into());
         }
-        Ok(ClientSession::new(self.shared.downstreams.clone()))
+        if clients.handed_out.len() >= Self::MAX_CLIENTS {
+            clients.handed_out.retain(|client| client.strong_count() > 0);
+        }
+        if clients.handed_out.len() >= Self::MAX_CLIENTS {
+            return Err(too_many_clients());
+        }
+        let client = Arc::new(ClientSession::new(self.shared.downstreams.clone()));
+        clients.handed_out.push(Arc::downgrade(&client));
+        Ok(client)
     }
 
     /// The session that a downstream's lists are read from; opened if need be. No client is given it
@@ -102,22 +121,21 @@ impl Manager {
         self.shared.reap().await;
     }
 
-    /// Ends every client's sessions, then the common ones and the pools; all downstreams side by side
-    /// (R-36, P-W19). Idempotent.
+    /// Ends every client's sessions, those that serve everybody and the pools, all side by side (R-36,
+    /// P-W19). Idempotent. Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
-        let clients = {
+        let clients: Vec<_> = {
             let mut clients = self.shared.clients();
             clients.closed = true;
-            std::mem::take(&mut clients.sessions)
+            let all = clients.all().collect();
+            clients.sessions.clear();
+            all
         };
-        let mut closing = JoinSet::new();
-        for client in clients.into_values() {
-            closing.spawn(async move { client.close().await });
-        }
-        for downstream in self.shared.downstreams.values().map(Arc::clone) {
-            closing.spawn(async move { downstream.close().await });
-        }
-        while closing.join_next().await.is_some() {}
+        let downstreams: Vec<_> = self.shared.downstreams.values().cloned().collect();
+        tokio::join!(
+            side_by_side(clients.into_iter().map(|client| async move { client.close().await })),
+            side_by_side(downstreams.into_iter().map(|downstream| async move { downstream.close().await })),
+        );
     }
 }
 
@@ -132,17 +150,18 @@ impl fmt::Debug for Manager {
 #[async_trait]
 impl Dispatcher for Manager {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        if let Target::Tool { downstream, name, headers } = &call.target
-            && let Some(downstream) = self.shared.downstreams.get(downstream)
-            && let Some(held) = downstream.stateless(call.exchange.era)
-        {
-            // Nothing of the client's is involved, so its session need not be looked up.
-            let _in_use = held.enter();
-            let session = held.session();
-            return session.call_tool(name, headers, &call.params, &call.exchange).await;
+        let shared = &self.shared;
+        let call_for = ToolCall::find(&call, &shared.downstreams)?;
+        let Some(held) = call_for.downstream.stateless(call.exchange.era) else {
+            return shared.client(&call.exchange.session)?.dispatch(call).await;
+        };
+        // Nothing of the client's is involved, so its session need not be looked up.
+        let first = call_for.attempt_on(&Link::Stateless(held)).await;
+        if !first.may_try_again {
+            return first.result;
         }
-        let client = self.shared.client(&call.exchange.session)?;
-        client.dispatch(call).await
+        let client = shared.client(&call.exchange.session)?;
+        client.attempt(&call_for).await.result
     }
 }
 
@@ -166,8 +185,7 @@ impl Shared {
             return Ok(client.clone());
         }
         if clients.sessions.len() >= Manager::MAX_CLIENTS {
-            let what = "client sessions";
-            return Err(CallerError::Overloaded { what, limit: Manager::MAX_CLIENTS }.into());
+            return Err(too_many_clients());
         }
         let client = Arc::new(ClientSession::new(self.downstreams.clone()));
         clients.sessions.insert(key.clone(), client.clone());
@@ -176,20 +194,16 @@ impl Shared {
 
     async fn reap(&self) {
         let now = Instant::now();
-        let clients: Vec<_> =
-            self.clients().sessions.iter().map(|(key, client)| (key.clone(), client.clone())).collect();
-        let mut reaping = JoinSet::new();
-        for (key, client) in clients {
-            reaping.spawn(async move { client.reap(now).await.then_some(key) });
-        }
-        while let Some(reaped) = reaping.join_next().await {
-            let Ok(Some(key)) = reaped else { continue };
+        let clients: Vec<_> = self.clients().all().collect();
+        let idle: Vec<_> = clients.iter().flat_map(|client| client.take_idle(now)).collect();
+        drop(clients);
+        {
             let mut clients = self.clients();
-            // Only the map has it, so nobody is about to use it.
-            if clients.sessions.get(&key).is_some_and(|client| Arc::strong_count(client) == 1) {
-                clients.sessions.remove(&key);
-            }
+            // If only the map has it, nobody is about to use it.
+            clients.sessions.retain(|_, client| Arc::strong_count(client) > 1 || !client.is_empty());
+            clients.handed_out.retain(|client| client.strong_count() > 0);
         }
+        side_by_side(idle.into_iter().map(Held::end)).await;
     }
 
     fn period(&self) -> Duration {
@@ -201,6 +215,10 @@ impl Shared {
         // Every critical section leaves the map consistent.
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn too_many_clients() -> Error {
+    CallerError::Overloaded { what: "client sessions", limit: Manager::MAX_CLIENTS }.into()
 }
 
 async fn reap_periodically(manager: Weak<Shared>) {

@@ -1,1 +1,53 @@
-//! Under construction.
+//! Remote MCP servers over Streamable HTTP, in both eras of the protocol.
+//!
+//! **For**: connections and TLS, one POST per message, JSON and SSE answers, session and version headers,
+//! the probe for the era and the fall back, change streams. What the gateway's other crates see of it is a
+//! [`Factory`](gateway_domain::Factory) of [`DownstreamSession`](gateway_domain::DownstreamSession)s.
+//!
+//! **Must not know**: processes, pools of sessions, names that clients are shown, policy.
+//!
+//! **Main types**: [`HttpConfig`] says where and with what limits, [`HttpFactory`] opens [`HttpSession`]s.
+//!
+//! What never happens here: a redirect is followed, a proxy is taken from the environment, a compressed
+//! body is asked for or read, a request that may have been sent is sent again.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use gateway_domain::{DownstreamName, DownstreamObserver};
+//! use gateway_transport_http::{HttpConfig, HttpFactory};
+//!
+//! struct Deaf;
+//! impl DownstreamObserver for Deaf {
+//!     fn tools_changed(&self) {}
+//!     fn session_lost(&self, _: &str) {}
+//! }
+//!
+//! let mut config = HttpConfig::new("http://127.0.0.1:9/mcp");
+//! config.headers.push(("Authorization".into(), "Bearer s3cret".into()));
+//! assert!(!format!("{config:?}").contains("s3cret"));
+//! let factory = HttpFactory::new(DownstreamName::parse("search")?, config, Arc::new(Deaf))?;
+//! # drop(factory);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod body;
+mod cancel;
+mod config;
+mod connector;
+mod deadline;
+mod endpoint;
+mod events;
+mod factory;
+mod failure;
+mod headers;
+mod inquiry;
+mod link;
+mod listen;
+mod memory;
+mod session;
+mod tls;
+
+pub use config::HttpConfig;
+pub use factory::HttpFactory;
+pub use session::HttpSession;

@@ -46,7 +46,6 @@ struct Slots {
     handshake: Slot,
     /// What was asked last and how long silence is waited for.
     current: Option<(Wait, Instant)>,
-    probed: bool,
     ended: Option<String>,
 }
 
@@ -73,13 +72,13 @@ impl Attempt<'_> {
                         Ok(process) => process,
                         Err(error) => return Verdict { session: Err(error), knowledge: opening.knowledge() },
                     };
-                    slots = Slots { probed: slots.probed, ..Slots::default() };
+                    slots = Slots::default();
                     step = opening.respawned();
                     continue;
                 }
                 Step::Done(peer) => {
                     slots.forget(&process);
-                    let knowledge = learnt(opening.knowledge(), &slots, peer.era);
+                    let knowledge = opening.knowledge();
                     return Verdict { session: self.finish(process, *peer).await, knowledge };
                 }
                 Step::Fail(reason) => break self.failed(&slots, &process, reason),
@@ -156,7 +155,6 @@ impl Attempt<'_> {
 impl Slots {
     fn send(&mut self, process: &Process, method: &'static str, params: &[u8], wait: Wait, until: Instant) {
         self.current = Some((wait, until));
-        self.probed |= wait == Wait::Probe;
         let waiting = match process.link.post(method, params) {
             Ok((id, answer)) => (id, answer),
             Err(error) => {
@@ -222,15 +220,6 @@ impl Slot {
         let answer = answer.await.ok();
         self.waiting = None;
         answer
-    }
-}
-
-/// A server that stayed silent on the probe until its handshake was through does not know it: asking again
-/// would cost every session the same wait.
-fn learnt(knowledge: Knowledge, slots: &Slots, spoken: Era) -> Knowledge {
-    match (spoken, knowledge.modern) {
-        (Era::Legacy, None) if slots.probed => Knowledge { modern: Some(false), ..knowledge },
-        _ => knowledge,
     }
 }
 

@@ -103,8 +103,6 @@ pub(crate) struct Limits {
     pub(crate) session_lifetime: Duration,
     /// Open event streams of one caller.
     pub(crate) streams_per_caller: usize,
-    /// Nesting of JSON from clients.
-    pub(crate) json_depth: usize,
 }
 
 /// How the catalogue is kept.
@@ -112,9 +110,9 @@ pub(crate) struct Limits {
 pub(crate) struct Lists {
     /// Items on a page towards clients.
     pub(crate) page_size: usize,
-    /// For all pages of one downstream.
+    /// How long a client's list waits at most while no downstream is ready.
     pub(crate) budget: Duration,
-    /// How long a burst of change events is gathered into one refresh.
+    /// A client's list is answered once no downstream has become ready for this long.
     pub(crate) settle: Duration,
     /// After which a listing is fetched again without being asked to.
     pub(crate) ttl: Duration,
@@ -226,7 +224,8 @@ pub(crate) enum Sharing {
 /// Sessions kept for one downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
-    pub(crate) max: usize,
+    /// By default 16 processes, or as many HTTP sessions as there are clients (R-W7).
+    pub(crate) max: Option<usize>,
     /// For a free session.
     pub(crate) acquire_timeout: Duration,
     /// After which an unused session ends.
@@ -255,8 +254,8 @@ pub(crate) struct ToolFilter {
 pub(crate) struct Supervision {
     /// Failures in a row.
     pub(crate) failures: usize,
-    /// Before the next attempt.
-    pub(crate) cooldown: Duration,
+    /// Before the next attempt, always as long; by default 1 s, growing to 15 s.
+    pub(crate) cooldown: Option<Duration>,
 }
 
 /// Somebody who may use the gateway.
@@ -265,6 +264,4 @@ pub(crate) struct Client {
     pub(crate) name: String,
     /// The bearer key; no two clients have the same.
     pub(crate) key: Secret,
-    /// Exposed names this client may see and call, with `*` and `?`.
-    pub(crate) allow: Vec<String>,
 }

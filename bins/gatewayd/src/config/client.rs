@@ -3,7 +3,7 @@
 use super::checked::Client;
 use super::problem::Fault;
 use super::reader::{Item, Table};
-use super::{scalar, secret};
+use super::secret;
 
 pub(super) fn read_all(table: Table<'_>) -> Vec<Client> {
     let mut clients: Vec<Client> = Vec::new();
@@ -24,8 +24,9 @@ fn read(name: &str, item: &Item<'_>) -> Option<Client> {
         item.report(fault.hint("use letters, digits, - and single _ inside"));
     }
     let mut table = item.table()?;
+    // A list that nobody enforces would be worse than none.
+    table.set_later(&["allow"]);
     let key = table.take("key");
-    let allow = table.list("allow", scalar::word).unwrap_or_default();
     if key.is_none() {
         table.report(Fault::new("a client needs a key").hint("write key = { env = \"NAME\" }"));
     }
@@ -39,7 +40,7 @@ fn read(name: &str, item: &Item<'_>) -> Option<Client> {
     if secret.expose().len() < SHORT_KEY {
         key.note(format!("a key of fewer than {SHORT_KEY} characters can be guessed"));
     }
-    Some(Client { name: name.to_owned(), key: secret, allow })
+    Some(Client { name: name.to_owned(), key: secret })
 }
 
 const SHORT_KEY: usize = 16;

@@ -106,7 +106,7 @@ fn call_times(table: &mut Table<'_>) -> (Duration, Duration) {
 
 fn pool(mut table: Table<'_>) -> Pool {
     let pool = Pool {
-        max: table.read("max", scalar::count(1..=10_000)).unwrap_or(16),
+        max: table.read("max", scalar::count(1..=10_000)),
         acquire_timeout: seconds(&mut table, "acquire_timeout", 2),
         idle_ttl: table.read("idle_ttl", scalar::duration(MONTH)).unwrap_or(Duration::from_secs(90)),
     };
@@ -126,7 +126,7 @@ fn tools(mut table: Table<'_>) -> ToolFilter {
 fn supervision(mut table: Table<'_>) -> Supervision {
     let supervision = Supervision {
         failures: table.read("failures", scalar::count(1..=1000)).unwrap_or(5),
-        cooldown: seconds(&mut table, "cooldown", 30),
+        cooldown: table.read("cooldown", scalar::duration(HOUR)),
     };
     table.finish();
     supervision

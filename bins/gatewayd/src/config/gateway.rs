@@ -127,7 +127,6 @@ fn limits(mut table: Table<'_>) -> Limits {
         session_idle: t.read("session_idle", duration(MONTH)).unwrap_or(HOUR / 2),
         session_lifetime: t.read("session_lifetime", duration(MONTH)).unwrap_or(24 * HOUR),
         streams_per_caller: t.read("streams_per_caller", count(1..=MANY)).unwrap_or(16),
-        json_depth: t.read("json_depth", count(8..=gateway_domain::DEPTH_LIMIT)).unwrap_or(128),
     };
     table.finish();
     limits

@@ -33,12 +33,11 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 pub(crate) use checked::{
-    Characters, Client, Command, Config, Downstream, InheritEnv, Limits, Lists, Log, LogFormat, Names, Pool,
-    Protocol, Reach, Remote, Sharing, Supervision, ToolFilter,
+    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Names, Protocol, Reach, Remote,
+    Sharing, ToolFilter,
 };
 pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
-pub(crate) use secret::Secret;
 
 use expand::Surroundings;
 use layers::{Layers, Origin};

@@ -280,6 +280,10 @@ impl Opening {
         match self.common(Era::Legacy, std::slice::from_ref(&version)) {
             Some(revision) => {
                 self.knowledge.legacy = Some(true);
+                if self.probe_silent {
+                    // It answers, only not to the probe: that need not be waited for again.
+                    self.knowledge.modern = Some(false);
+                }
                 self.done(legacy_peer(revision, result))
             }
             None => self.fail(self.nothing_in_common(&[version])),

@@ -38,7 +38,6 @@ enabled = false
 
 [clients.desk]
 key = { env = "DESK_KEY" }
-allow = ["files__*", "search__query"]
 "#;
 
 const YAML: &str = r#"
@@ -79,7 +78,6 @@ downstreams:
 clients:
   desk:
     key: {env: DESK_KEY}
-    allow: ["files__*", search__query]
 "#;
 
 const JSON: &str = r#"{
@@ -111,7 +109,7 @@ const JSON: &str = r#"{
       "connect_timeout": "3s", "enabled": false
     }
   },
-  "clients": {"desk": {"key": {"env": "DESK_KEY"}, "allow": ["files__*", "search__query"]}},
+  "clients": {"desk": {"key": {"env": "DESK_KEY"}}},
 }
 "#;
 
@@ -175,7 +173,6 @@ fn every_value_arrives() {
     assert_eq!(headers, [("authorization", "Bearer search-token"), ("x-key", "from-a-file")]);
     assert_eq!(search.tools.deny, ["fetch_secret"]);
     assert_eq!(config.clients[0].key.expose(), "desk-key-0123456789");
-    assert_eq!(config.clients[0].allow, ["files__*", "search__query"]);
 }
 
 #[test]
@@ -187,7 +184,7 @@ fn what_is_not_written_has_the_published_default() {
     assert_eq!(config.names, Names { max_length: 64, characters: Characters::Portable });
     assert_eq!(config.admin_listen, None);
     assert_eq!((config.limits.body_bytes, config.limits.header_bytes), (4_194_304, 32_768));
-    assert_eq!((config.limits.sessions, config.limits.json_depth), (10_000, 128));
+    assert_eq!(config.limits.sessions, 10_000);
     assert_eq!(config.limits.session_idle, Duration::from_secs(1800));
     assert_eq!(config.limits.session_lifetime, Duration::from_secs(86_400));
     assert_eq!((config.lists.ttl, config.lists.budget), (Duration::from_secs(900), Duration::from_secs(5)));
@@ -196,7 +193,7 @@ fn what_is_not_written_has_the_published_default() {
         (downstream.call_timeout, downstream.max_call_time),
         (Duration::from_secs(60), Duration::from_secs(600))
     );
-    assert_eq!(downstream.pool.max, 16);
+    assert_eq!(downstream.pool.max, None);
     assert_eq!(downstream.max_message_bytes, 16_777_216);
     assert_eq!(command(downstream).inherit_env, InheritEnv::Minimal);
     assert_eq!(command(downstream).terminate, Duration::from_secs(2));
@@ -226,7 +223,7 @@ fn later_layers_win_and_tables_merge() {
     assert_eq!(config.allowed_hosts, ["c"]);
     assert_eq!(config.allowed_origins, ["https://a.example"]);
     assert_eq!((command(downstream).program.to_str(), command(downstream).args.len()), (Some("z"), 0));
-    assert_eq!((downstream.pool.max, downstream.pool.idle_ttl), (1, Duration::from_secs(1)));
+    assert_eq!((downstream.pool.max, downstream.pool.idle_ttl), (Some(1), Duration::from_secs(1)));
     assert_eq!((downstream.call_timeout, downstream.required), (Duration::from_secs(5), true));
 
     let flags = Flags {
@@ -243,7 +240,7 @@ fn later_layers_win_and_tables_merge() {
 
 #[test]
 fn a_secret_in_the_environment_stays_the_text_it_is() {
-    let scene = Scene::with("g.toml", "[downstreams.d]\ncommand = [\"x\"]\n[clients.a]\nallow = []\n")
+    let scene = Scene::with("g.toml", "[downstreams.d]\ncommand = [\"x\"]\n[clients.a]\n")
         .variable("GATEWAY_CLIENTS__A__KEY", "0123456789012345678901234567890");
     assert_eq!(scene.good().config.clients[0].key.expose(), "0123456789012345678901234567890");
 }

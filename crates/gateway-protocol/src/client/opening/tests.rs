@@ -122,6 +122,20 @@ fn what_is_known_is_not_asked_again() {
 }
 
 #[test]
+fn silence_is_not_waited_for_twice() {
+    let config = OpeningConfig {
+        want: Era::Modern,
+        only: None,
+        client: Implementation::new("g", "G", "1"),
+        capabilities: ClientCapabilities::none(),
+    };
+    let (mut opening, _) = Opening::start(config, Knowledge::default());
+    opening.reply(Wait::Probe, Reply::Silence);
+    assert!(matches!(opening.reply(Wait::Handshake, answer(LEGACY)), Step::Done(_)));
+    assert_eq!(opening.knowledge(), Knowledge { modern: Some(false), legacy: Some(true) });
+}
+
+#[test]
 fn a_pinned_revision_is_the_only_one() {
     let none = Knowledge::default();
     let pinned = r#""result":{"protocolVersion":"2025-06-18","capabilities":{}}"#;

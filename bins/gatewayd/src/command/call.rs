@@ -1,0 +1,91 @@
+use std::{process::ExitCode, sync::Arc};
+
+use gateway_domain::{
+    Call, Caller, ClientCapabilities, Directory as _, Era, Event, EventSink, Exchange, Outcome, Params,
+    RawJson, RawObject, SessionKey, Target, View,
+};
+
+use crate::{
+    command::{FAILED, USAGE, patience, print, say},
+    config::Config,
+    gateway::Gateway,
+};
+
+/// Calls one tool and prints its raw result.
+pub(super) async fn run(config: &Config, name: &str, arguments: &str) -> anyhow::Result<ExitCode> {
+    let arguments = match RawObject::parse(arguments.to_owned()) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            say(format_args!("error: the arguments are not a JSON object: {error}"));
+            return Ok(ExitCode::from(USAGE));
+        }
+    };
+    let gateway = Gateway::start(config)?;
+    wait_for(&gateway, config, name).await;
+    let outcome = gateway.dispatcher.dispatch(call(name, &arguments)).await;
+    let code = match outcome {
+        Ok(Outcome::Complete(result)) => {
+            print(&result.raw())?;
+            let failed = result.get("isError").and_then(|flag| flag.to_bool()) == Some(true);
+            if failed {
+                say(format_args!("error: tool `{name}` reports an error; see its result"));
+            }
+            u8::from(failed)
+        }
+        Ok(Outcome::Failed(error)) => {
+            say(format_args!("error: tool `{name}` answered with error {}: {}", error.code, error.message()));
+            FAILED
+        }
+        Ok(Outcome::InputRequired { .. } | Outcome::Task(_)) => {
+            say(format_args!("error: tool `{name}` asks for input, which `gatewayd call` cannot give"));
+            FAILED
+        }
+        Err(error) => {
+            say(format_args!("error: {error}; `gatewayd tools` lists what there is"));
+            FAILED
+        }
+    };
+    gateway.close().await;
+    Ok(ExitCode::from(code))
+}
+
+/// Waits until the tool is there, or until nothing more can come.
+async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
+    let settled = gateway.catalog.settled(patience(config));
+    let appeared = async {
+        let mut seen = 0;
+        while gateway.catalog.tool(&View::All, &Caller::anonymous(), name).is_none() {
+            seen = gateway.catalog.changed(&View::All, seen).await;
+        }
+    };
+    tokio::select! {
+        () = settled => {}
+        () = appeared => {}
+    }
+}
+
+fn call(name: &str, arguments: &RawObject) -> Call {
+    let params = format!(r#"{{"name":{},"arguments":{}}}"#, RawJson::string(name), arguments.as_str());
+    let object = RawObject::parse(params).unwrap_or_else(|_| RawObject::empty());
+    let capabilities = ClientCapabilities::none();
+    Call {
+        target: Target::Exposed { view: View::All, name: name.into() },
+        params: Params { object, meta: None },
+        caller: Caller::anonymous(),
+        exchange: Exchange {
+            era: Era::Modern,
+            session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
+            capabilities,
+            wants_progress: false,
+            log_level: None,
+            events: Arc::new(Nowhere),
+        },
+    }
+}
+
+/// Nobody watches a call from the command line.
+struct Nowhere;
+
+impl EventSink for Nowhere {
+    fn emit(&self, _: Event) {}
+}

@@ -1,0 +1,95 @@
+use std::process::ExitCode;
+
+use gateway_domain::{Directory as _, DownstreamState, DownstreamStatus, RawJson};
+
+use crate::{
+    command::{FAILED, patience, print, say},
+    config::Config,
+    gateway::Gateway,
+};
+
+/// Starts every downstream once and reports.
+pub(super) async fn run(config: &Config, json: bool) -> anyhow::Result<ExitCode> {
+    let gateway = Gateway::start(config)?;
+    gateway.catalog.settled(patience(config)).await;
+    let downstreams = gateway.catalog.downstreams();
+    gateway.close().await;
+    let bad: Vec<_> = downstreams.iter().filter(|status| !is_good(status)).collect();
+    match json {
+        true => print(report(&downstreams, &bad))?,
+        false => downstreams.iter().map(line).try_for_each(print)?,
+    }
+    for status in &bad {
+        say(sentence(status));
+    }
+    Ok(if bad.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+/// Whether there is nothing to mend: in use, or switched off on purpose.
+pub(super) fn is_good(status: &DownstreamStatus) -> bool {
+    matches!(status.state, DownstreamState::Ready | DownstreamState::Disabled)
+}
+
+/// What is wrong with a downstream, and where to look.
+pub(super) fn sentence(status: &DownstreamStatus) -> String {
+    let reason = status.reason.as_deref().unwrap_or("it has not answered yet");
+    format!("downstream `{}` is {}: {}", status.name, status.state, printable(reason))
+}
+
+fn line(status: &DownstreamStatus) -> String {
+    let mut line = format!("{}\t{}", status.name, status.state);
+    if let Some(protocol) = &status.protocol {
+        line += &format!("\t{protocol}\t{} tools", status.tools);
+    }
+    if let Some(started) = status.started {
+        line += &format!("\t{} ms", started.as_millis());
+    }
+    for (alias, original) in &status.aliases {
+        line += &format!("\n\toffered as {alias}: {}", printable(original));
+    }
+    for (name, reason) in &status.dropped {
+        line += &format!("\n\tleft out {}: {}", printable(name), printable(reason));
+    }
+    line
+}
+
+fn report(downstreams: &[DownstreamStatus], bad: &[&DownstreamStatus]) -> String {
+    let rows: Vec<_> = downstreams.iter().map(row).collect();
+    let problems: Vec<_> = bad.iter().map(|status| RawJson::string(&sentence(status)).to_string()).collect();
+    format!(r#"{{"downstreams":[{}],"workflows":[],"problems":[{}]}}"#, rows.join(","), problems.join(","))
+}
+
+fn row(status: &DownstreamStatus) -> String {
+    let text = |value: Option<&str>| {
+        value.map_or_else(|| "null".to_owned(), |value| RawJson::string(value).to_string())
+    };
+    let server = status.server.as_ref().map_or("null", RawJson::as_str);
+    let aliases: Vec<_> = status
+        .aliases
+        .iter()
+        .map(|(alias, original)| {
+            let exposed = format!("{}{}{alias}", status.name, gateway_domain::NAMESPACE_SEPARATOR);
+            format!("{}:{}", RawJson::string(&exposed), RawJson::string(original))
+        })
+        .collect();
+    let started = status.started.map_or_else(|| "null".to_owned(), |started| started.as_millis().to_string());
+    format!(
+        concat!(
+            r#"{{"name":{},"state":{},"reason":{},"protocol":{},"server":{},"tools":{},"prompts":0,"resources":0,"#,
+            r#""aliases":{{{}}},"started_ms":{}}}"#
+        ),
+        text(Some(status.name.as_str())),
+        text(Some(status.state.as_str())),
+        text(status.reason.as_deref()),
+        text(status.protocol.as_deref()),
+        server,
+        status.tools,
+        aliases.join(","),
+        started,
+    )
+}
+
+/// Without what would move a terminal's cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,92 @@
+//! `check`, `tools` and `call` as a person or a script runs them (design §11).
+
+use crate::support::{Folder, fake, gatewayd};
+
+/// Runs a command and compares exit code, a part of stdout and a part of stderr.
+#[track_caller]
+fn check(folder: &Folder, arguments: &[&str], code: i32, out: &str, err: &str) {
+    let output = folder.run(arguments);
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stdout}{stderr}");
+    assert!(stdout.contains(out), "{arguments:?}: {stdout}");
+    assert!(stderr.contains(err), "{arguments:?}: {stderr}");
+}
+
+#[test]
+fn without_a_configuration_the_demonstration_runs_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| gatewayd().args(arguments).current_dir(folder.path()).output().unwrap();
+    let listed = run(&["tools", "--json"]);
+    let tools = String::from_utf8(listed.stdout).unwrap();
+    for name in ["demo__add", "demo__echo", "demo__now"] {
+        assert!(tools.contains(&format!(r#""name":"{name}""#)), "{tools}");
+    }
+    assert!(String::from_utf8(listed.stderr).unwrap().contains("built-in demonstration"));
+    let called = run(&["call", "demo__add", r#"{"a":40,"b":2}"#]);
+    assert!(String::from_utf8(called.stdout).unwrap().contains(r#""structuredContent":{"sum":42}"#));
+    assert_eq!(called.status.code(), Some(0));
+}
+
+#[test]
+fn calls_print_the_raw_result_and_say_how_they_ended() {
+    let folder = Folder::with(&fake("d", &["--era", "dual"]));
+    let odd = folder.run(&["call", "d__odd"]);
+    let expected = format!("{}\n", gateway_testkit::fixtures::ODD_RESULT_MODERN);
+    assert_eq!(String::from_utf8(odd.stdout).unwrap(), expected, "byte for byte, on one line");
+    check(&folder, &["call", "d__fail"], 1, r#""isError":true"#, "reports an error");
+    check(&folder, &["call", "d__nothing"], 1, "", "unknown tool \"d__nothing\"");
+    check(&folder, &["call", "d__echo", "{\"a\":"], 2, "", "not a JSON object");
+    check(&folder, &["call", "d__echo", "[1]"], 2, "", "not a JSON object");
+    check(&folder, &["call"], 2, "", "Usage");
+}
+
+#[test]
+fn wrong_configurations_are_reported_whole() {
+    let folder = Folder::with("listne = \"x\"\n[downstreams.a__b]\ncommand = \"npx server\"\n");
+    check(&folder, &["check"], 2, "", "did you mean `listen`?");
+    check(&folder, &["check"], 2, "", "an array is needed");
+    check(&folder, &["check"], 2, "", "separates downstream and tool");
+    let folder =
+        Folder::with("[downstreams.d]\ncommand = [\"x\"]\nenv = { T = { env = \"NOT_SET_ANYWHERE\" } }\n");
+    check(&folder, &["tools"], 2, "", "NOT_SET_ANYWHERE");
+    check(&folder, &["check", "--config", "missing.toml"], 2, "", "missing.toml");
+}
+
+#[test]
+fn check_tells_what_works_and_why_something_does_not() {
+    let config = [
+        fake("good", &["--era", "legacy"]),
+        fake("gone", &["--exit", "3"]),
+        "[downstreams.missing]\ncommand = [\"no-such-program-anywhere\"]\n".to_owned(),
+        "[downstreams.off]\ncommand = [\"x\"]\nenabled = false\n".to_owned(),
+        "[downstreams.refused]\nurl = \"http://127.0.0.1:9/mcp\"\n".to_owned(),
+    ];
+    let folder = Folder::with(&config.concat());
+    check(&folder, &["check"], 1, "good\tready\t2025-11-25", "downstream `gone` is broken");
+    check(&folder, &["check"], 1, "off\tdisabled", "no-such-program-anywhere");
+    check(&folder, &["check"], 1, "refused\tbroken", "exiting with 3 as told");
+    check(&folder, &["check", "--json"], 1, r#"{"downstreams":[{"name":"gone","state":"broken""#, "");
+    check(&folder, &["check", "--json"], 1, r#""workflows":[],"problems":["downstream `gone` is broken"#, "");
+}
+
+#[test]
+fn tools_of_a_filtered_downstream_are_neither_listed_nor_called() {
+    let config = format!("{}tools = {{ allow = [\"echo\", \"odd\"], deny = [\"odd\"] }}\n", fake("d", &[]));
+    let folder = Folder::with(&config);
+    let listed = folder.run(&["tools"]);
+    let tools = String::from_utf8(listed.stdout).unwrap();
+    assert_eq!(tools.lines().map(|line| line.split('\t').next().unwrap()).collect::<Vec<_>>(), ["d__echo"]);
+    check(&folder, &["call", "d__odd"], 1, "", "unknown tool");
+}
+
+#[test]
+fn names_that_do_not_fit_are_offered_under_an_alias_and_called_by_their_own() {
+    let folder = Folder::with("");
+    let file = folder.config().with_file_name("tools.json");
+    std::fs::write(&file, r#"[{"name":"echo","inputSchema":{"type":"object"}},{"name":"a__b c","inputSchema":{"type":"object"}}]"#).unwrap();
+    std::fs::write(folder.config(), fake("d", &["--tools-file", file.to_str().unwrap()])).unwrap();
+    let checked = folder.run(&["check", "--json"]);
+    let report = String::from_utf8(checked.stdout).unwrap();
+    let aliases = report.split(r#""aliases":{"#).nth(1).unwrap().split('}').next().unwrap();
+    assert!(aliases.starts_with("\"d__a") && aliases.ends_with(":\"a__b c\""), "{aliases}");
+}

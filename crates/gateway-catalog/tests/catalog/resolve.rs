@@ -1,0 +1,128 @@
+//! From the name a client was shown to the downstream's own.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use gateway_catalog::{CatalogConfig, Resolve, ToolFilter};
+use gateway_domain::{
+    Call, Caller, CallerError, ClientCapabilities, Dispatcher, Era, Error, Event, EventSink, Exchange,
+    Outcome, Params, RawObject, SessionKey, Target, View,
+};
+use tokio::time::Instant;
+
+use crate::fake::{Lists, Scene, Script, define, ms, name, tools, view};
+
+/// Keeps the targets it was given.
+#[derive(Default)]
+struct Recorder(Arc<Mutex<Vec<Target>>>);
+
+#[async_trait]
+impl Dispatcher for Recorder {
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        self.0.lock().unwrap().push(call.target);
+        Ok(Outcome::Complete(RawObject::empty()))
+    }
+}
+
+struct Deaf;
+
+impl EventSink for Deaf {
+    fn emit(&self, _: Event) {}
+}
+
+fn call(target: Target) -> Call {
+    let exchange = Exchange {
+        era: Era::Modern,
+        session: SessionKey::Legacy { id: "s".into() },
+        capabilities: ClientCapabilities::none(),
+        wants_progress: false,
+        log_level: None,
+        events: Arc::new(Deaf),
+    };
+    Call { target, params: Params::empty(), caller: Caller::anonymous(), exchange }
+}
+
+/// What reaches the next stage: downstream, own name, names of mirrored arguments.
+async fn resolve(scene: &Scene, view: View, name: &str) -> Result<(String, String, Vec<String>), Error> {
+    let recorder = Recorder::default();
+    let targets = recorder.0.clone();
+    let target = Target::Exposed { view, name: name.into() };
+    Resolve::new(scene.catalog.clone(), recorder).dispatch(call(target)).await?;
+    let target = targets.lock().unwrap().pop();
+    let Some(Target::Tool { downstream, name, headers }) = target else { panic!("not resolved: {target:?}") };
+    Ok((downstream.to_string(), name.to_string(), headers.iter().map(|h| h.name.to_string()).collect()))
+}
+
+fn found(downstream: &str, name: &str) -> Result<(String, String, Vec<String>), Error> {
+    Ok((downstream.to_owned(), name.to_owned(), Vec::new()))
+}
+
+fn unknown(name: &str) -> Result<(String, String, Vec<String>), Error> {
+    Err(CallerError::UnknownTool { name: name.to_owned() }.into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_carry_the_original_name_and_the_mirrored_arguments() {
+    let annotated =
+        define(r#"{"name":"fly","inputSchema":{"properties":{"to":{"type":"string","x-mcp-header":"To"}}}}"#);
+    let crowd = [tools(&["web query", "a__b", "caf\u{e9}"]), vec![annotated]].concat();
+    let scene = Scene::start([("d", Script::lists(Lists::Pages(vec![crowd])))]);
+    scene.catalog.settled(ms(100)).await;
+    assert_eq!(resolve(&scene, View::All, "d__web_query_mg6v98").await, found("d", "web query"));
+    assert_eq!(resolve(&scene, view("d"), "web query").await, found("d", "web query"));
+    assert_eq!(resolve(&scene, view("d"), "a__b").await, found("d", "a__b"));
+    assert_eq!(resolve(&scene, view("d"), "caf\u{e9}").await, found("d", "caf\u{e9}"));
+    let flown = ("d".to_owned(), "fly".to_owned(), vec!["To".to_owned()]);
+    assert_eq!(resolve(&scene, View::All, "d__fly").await, Ok(flown));
+    for gone in ["d__web query", "d__a__b", "a__b", "fly", "d__", "__fly", "D__fly", ""] {
+        assert_eq!(resolve(&scene, View::All, gone).await, unknown(gone));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_hidden_and_unknown_are_the_same() {
+    let scripts = [("d", Script::tools(&["ok", "denied"])), ("off", Script::tools(&["ok"]))];
+    let scene = Scene::with(CatalogConfig::default(), scripts, |source| {
+        source.filter = ToolFilter::new(&[], &["denied".into()]);
+        source.enabled = source.name.as_str() == "d";
+    });
+    assert_eq!(resolve(&scene, View::All, "d__ok").await, found("d", "ok"));
+    for (view, name) in [
+        (View::All, "d__denied"),
+        (View::All, "d__nothing"),
+        (View::All, "off__ok"),
+        (view("d"), "denied"),
+        (view("off"), "ok"),
+        (view("gone"), "ok"),
+    ] {
+        assert_eq!(resolve(&scene, view, name).await, unknown(name));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_before_the_downstream_is_there_waits_within_bounds() {
+    let scripts = || [("soon", Script::tools(&["t"]).after(300)), ("never", Script::hanging())];
+    for (view, name, expected, waited) in [
+        (View::All, "soon__t", found("soon", "t"), 800),
+        (view("soon"), "t", found("soon", "t"), 300),
+        (View::All, "soon__u", unknown("soon__u"), 800),
+        (view("never"), "t", unknown("t"), 5_000),
+        (view("gone"), "t", unknown("t"), 0),
+    ] {
+        let scene = Scene::start(scripts());
+        let begun = Instant::now();
+        assert_eq!(resolve(&scene, view.clone(), name).await, expected);
+        assert_eq!(begun.elapsed(), ms(waited), "for {name} of {view:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_resolved_already_passes() {
+    let scene = Scene::start([("never", Script::hanging())]);
+    let recorder = Recorder::default();
+    let targets = recorder.0.clone();
+    let target = Target::Tool { downstream: name("other"), name: "t".into(), headers: Arc::from([]) };
+    Resolve::new(scene.catalog.clone(), recorder).dispatch(call(target)).await.unwrap();
+    let passed = targets.lock().unwrap().pop();
+    assert!(matches!(passed, Some(Target::Tool { downstream, .. }) if downstream == name("other")));
+}

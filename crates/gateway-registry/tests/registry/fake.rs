@@ -1,0 +1,315 @@
+//! A downstream made of counters: what it speaks, how long it takes and what fails are settings.
+
+use std::{
+    ops::Deref,
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gateway_domain::{
+    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Exchange, Factory, Outcome, ParamHeader,
+    Params, PeerError, PeerInfo, RawObject, Session, SessionProfile, ToolPage,
+};
+use tokio::sync::Notify;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+pub(crate) fn name(name: &str) -> DownstreamName {
+    DownstreamName::parse(name).unwrap()
+}
+
+/// What the downstream speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Legacy,
+    Modern,
+    Both,
+}
+
+/// The factory of fake sessions, with everything that is known about them. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Fake(Arc<State>);
+
+pub(crate) struct State {
+    speaks: Mutex<Speaks>,
+    opening_ms: AtomicU64,
+    closing_ms: AtomicU64,
+    /// How many of the next creations fail.
+    failures: AtomicUsize,
+    failure: Mutex<Error>,
+    /// How many of the next calls of a tool `die …` end their session.
+    pub(crate) deaths: AtomicUsize,
+    /// Creations begun.
+    pub(crate) attempts: AtomicUsize,
+    /// Calls that reached a session.
+    pub(crate) calls: AtomicUsize,
+    /// Closes begun, repetitions counted.
+    pub(crate) closes: AtomicUsize,
+    opened: AtomicUsize,
+    closed: AtomicUsize,
+    live: AtomicUsize,
+    /// The most sessions that were ever being opened, open or being closed at once.
+    pub(crate) most_live: AtomicUsize,
+    sessions: Mutex<Vec<Weak<FakeSession>>>,
+}
+
+impl Deref for Fake {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl Fake {
+    pub(crate) fn new(speaks: Speaks) -> Self {
+        let zero = AtomicUsize::default;
+        Self(Arc::new(State {
+            speaks: Mutex::new(speaks),
+            opening_ms: AtomicU64::default(),
+            closing_ms: AtomicU64::default(),
+            failures: zero(),
+            failure: Mutex::new(unreachable()),
+            deaths: zero(),
+            attempts: zero(),
+            calls: zero(),
+            closes: zero(),
+            opened: zero(),
+            closed: zero(),
+            live: zero(),
+            most_live: zero(),
+            sessions: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn opening_takes(self, time: Duration) -> Self {
+        self.opening_ms.store(millis(time), SeqCst);
+        self
+    }
+
+    pub(crate) fn closing_takes(self, time: Duration) -> Self {
+        self.closing_ms.store(millis(time), SeqCst);
+        self
+    }
+
+    pub(crate) fn failing(self, times: usize) -> Self {
+        self.fail(times, unreachable());
+        self
+    }
+}
+
+impl State {
+    pub(crate) fn fail(&self, times: usize, with: Error) {
+        *self.failure.lock().unwrap() = with;
+        self.failures.store(times, SeqCst);
+    }
+
+    /// Another version takes the place of the downstream: all open sessions end.
+    pub(crate) fn replace(&self, speaks: Speaks) {
+        *self.speaks.lock().unwrap() = speaks;
+        self.kill_all();
+    }
+
+    /// All open sessions end by themselves, as when a process exits; calls in flight fail.
+    pub(crate) fn kill_all(&self) {
+        self.alive().for_each(|session| session.die());
+    }
+
+    /// One session ends by itself.
+    pub(crate) fn kill(&self, number: usize) {
+        self.alive().filter(|session| session.number == number).for_each(|session| session.die());
+    }
+
+    fn alive(&self) -> impl Iterator<Item = Arc<FakeSession>> {
+        let sessions: Vec<_> = self.sessions.lock().unwrap().iter().filter_map(Weak::upgrade).collect();
+        sessions.into_iter()
+    }
+
+    /// Sessions opened, closed to the end, and alive.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        (self.opened.load(SeqCst), self.closed.load(SeqCst), self.live.load(SeqCst))
+    }
+}
+
+#[async_trait]
+impl Factory for Fake {
+    type Session = Arc<dyn DownstreamSession>;
+
+    async fn create(&self, profile: &SessionProfile) -> Result<Self::Session, Error> {
+        self.attempts.fetch_add(1, SeqCst);
+        let process = Process::start(self);
+        pause(&self.opening_ms).await;
+        if take_one(&self.failures) {
+            return Err(self.failure.lock().unwrap().clone());
+        }
+        let number = self.opened.fetch_add(1, SeqCst) + 1;
+        let era = match *self.speaks.lock().unwrap() {
+            Speaks::Legacy => Era::Legacy,
+            Speaks::Modern => Era::Modern,
+            Speaks::Both => profile.era,
+        };
+        let session = Arc::new(FakeSession {
+            peer: PeerInfo {
+                era,
+                protocol: format!("session {number}"),
+                server: None,
+                capabilities: RawObject::empty(),
+                instructions: None,
+            },
+            number,
+            ended: AtomicBool::new(false),
+            wake: Notify::new(),
+            process: Mutex::new(Some(process)),
+            fake: self.clone(),
+        });
+        self.sessions.lock().unwrap().push(Arc::downgrade(&session));
+        Ok(session)
+    }
+}
+
+/// Counts as alive until dropped.
+struct Process(Fake);
+
+impl Process {
+    fn start(fake: &Fake) -> Self {
+        let live = fake.live.fetch_add(1, SeqCst) + 1;
+        fake.most_live.fetch_max(live, SeqCst);
+        Self(fake.clone())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.live.fetch_sub(1, SeqCst);
+    }
+}
+
+pub(crate) struct FakeSession {
+    peer: PeerInfo,
+    number: usize,
+    ended: AtomicBool,
+    wake: Notify,
+    process: Mutex<Option<Process>>,
+    fake: Fake,
+}
+
+impl FakeSession {
+    fn die(&self) {
+        self.ended.store(true, SeqCst);
+        self.wake.notify_waiters();
+    }
+
+    fn whoami(&self) -> Outcome {
+        Outcome::Complete(RawObject::parse(format!(r#"{{"session":{}}}"#, self.number)).unwrap())
+    }
+
+    async fn slow(&self) -> Result<Outcome, Error> {
+        tokio::select! {
+            () = self.wake.notified() => Err(ended().during(&name("fake"))),
+            () = tokio::time::sleep(SECOND) => Ok(self.whoami()),
+        }
+    }
+}
+
+#[async_trait]
+impl Session for FakeSession {
+    async fn close(&self) {
+        self.fake.closes.fetch_add(1, SeqCst);
+        self.die();
+        pause(&self.fake.closing_ms).await;
+        let process = self.process.lock().unwrap().take();
+        if process.is_some() {
+            self.fake.closed.fetch_add(1, SeqCst);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        !self.ended.load(SeqCst)
+    }
+}
+
+#[async_trait]
+impl DownstreamSession for FakeSession {
+    fn peer(&self) -> &PeerInfo {
+        &self.peer
+    }
+
+    async fn call_tool(
+        &self,
+        tool: &str,
+        _: &[ParamHeader],
+        _: &Params,
+        _: &Exchange,
+    ) -> Result<Outcome, Error> {
+        self.fake.calls.fetch_add(1, SeqCst);
+        if !self.is_open() {
+            return Err(ended().before(&name("fake")));
+        }
+        match tool {
+            "die before" | "die during" if take_one(&self.fake.deaths) => {
+                self.die();
+                Err(if tool == "die before" {
+                    ended().before(&name("fake"))
+                } else {
+                    ended().during(&name("fake"))
+                })
+            }
+            "slow" => self.slow().await,
+            "never started" => Err(unreachable()),
+            "nonsense" => Err(DownstreamFault::Nonsense { reason: String::new() }.during(&name("fake"))),
+            "refuse" => {
+                let error = RawObject::parse(r#"{"code":-32602,"message":"no"}"#).unwrap();
+                Ok(Outcome::Failed(PeerError::new(error).unwrap()))
+            }
+            _ => Ok(self.whoami()),
+        }
+    }
+
+    async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
+        Ok(ToolPage { tools: Vec::new(), next_cursor: None, skipped: Vec::new() })
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The number of a session that a pool gave out.
+pub(crate) fn number(session: &Arc<dyn DownstreamSession>) -> usize {
+    session.peer().protocol.strip_prefix("session ").unwrap().parse().unwrap()
+}
+
+pub(crate) fn unreachable() -> Error {
+    DownstreamFault::Unreachable { reason: "as set".into() }.before(&name("fake"))
+}
+
+fn ended() -> DownstreamFault {
+    DownstreamFault::Ended { reason: "killed".into() }
+}
+
+/// The fault a call or an acquisition ended with.
+pub(crate) fn fault<T: std::fmt::Debug>(result: Result<T, Error>) -> DownstreamFault {
+    match result {
+        Err(Error::Downstream(error)) => error.fault,
+        other => panic!("no downstream's fault: {other:?}"),
+    }
+}
+
+fn take_one(left: &AtomicUsize) -> bool {
+    left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok()
+}
+
+async fn pause(ms: &AtomicU64) {
+    match ms.load(SeqCst) {
+        0 => tokio::task::yield_now().await,
+        ms => tokio::time::sleep(Duration::from_millis(ms)).await,
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap()
+}

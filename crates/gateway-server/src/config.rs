@@ -1,0 +1,191 @@
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use aws_lc_rs::{constant_time, digest};
+use gateway_protocol::Implementation;
+
+/// What the edge is told by its operator.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// Where MCP clients connect; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Where `/healthz`, `/readyz` and `/metrics` are moved to, if they are (design §11). Nobody is
+    /// authenticated there.
+    pub admin_listen: Option<SocketAddr>,
+    /// Allows other machines to connect although no client is configured.
+    pub allow_unauthenticated: bool,
+    /// Who may connect. With none, everybody is the anonymous caller.
+    pub clients: Vec<ClientKey>,
+    /// Names or `name:port` under which the server is reached, besides those of the address it listens on.
+    pub allowed_hosts: Vec<String>,
+    /// Browser origins (`scheme://host[:port]`) that may call, besides loopback ones on a loopback address.
+    pub allowed_origins: Vec<String>,
+    /// Who we say we are.
+    pub identity: Implementation,
+    /// What a model should know about using this server.
+    pub instructions: Option<String>,
+    /// How long a modern client may keep a list without asking again (protocol.md §12). The default, 5 s,
+    /// spares a busy client the repetition while one that does not listen for changes sees them soon.
+    pub list_ttl: Duration,
+    /// All bounds.
+    pub limits: Limits,
+}
+
+impl ServerConfig {
+    /// Everything at its default: loopback, any free port, nobody configured.
+    pub fn new(identity: Implementation) -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            admin_listen: None,
+            allow_unauthenticated: false,
+            clients: Vec::new(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            identity,
+            instructions: None,
+            list_ttl: Duration::from_secs(5),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The bounds of security.md §3.3 that belong to this edge.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Open connections in all; more are closed at accept. Default 1,024.
+    pub connections: usize,
+    /// Open connections from one address. Default 256.
+    pub connections_per_peer: usize,
+    /// Bytes of a request's head, at least 8,192; more is answered 431. Default 32 KiB.
+    pub header_bytes: usize,
+    /// Header fields of a request; more is answered 431. Default 100.
+    pub header_fields: usize,
+    /// From the first byte of a request's head to its last. Default 10 s.
+    pub header_time: Duration,
+    /// How long a connection may carry nothing between two requests. Default 75 s.
+    pub idle_time: Duration,
+    /// How long a peer may leave written bytes unread. Default 30 s.
+    pub write_stall: Duration,
+    /// Bytes of a request's body; more is answered 413. Also the longest line over stdio. Default 4 MiB.
+    pub body_bytes: usize,
+    /// How long a body may take to arrive, then 408. Default 30 s.
+    pub body_time: Duration,
+    /// Bytes of all bodies that are held at one time; more is answered 503. Default 256 MiB.
+    pub buffered_bytes: usize,
+    /// Requests in flight of one caller; more is answered 429. Default 64.
+    pub in_flight_per_caller: usize,
+    /// Requests in flight in all; more is answered 503. Default 1,024.
+    pub in_flight: usize,
+    /// Legacy sessions in all; beyond it the longest idle one makes room, else 503. Default 10,000.
+    pub sessions: usize,
+    /// Legacy sessions of one caller, likewise. Default 100.
+    pub sessions_per_caller: usize,
+    /// How long a legacy session lives unused. Default 30 min.
+    pub session_idle: Duration,
+    /// How long a legacy session lives at all. Default 24 h.
+    pub session_lifetime: Duration,
+    /// Streams of change events of one caller. Default 16.
+    pub listens_per_caller: usize,
+    /// Progress and log messages of one call that wait for a slow client; more are dropped. Default 64.
+    pub event_queue: usize,
+    /// Progress and log messages of one call in all; more are dropped. Default 10,000.
+    pub events_per_call: usize,
+    /// How often a quiet stream gets a comment, so that nobody on the way closes it. Default 15 s.
+    pub keep_alive: Duration,
+    /// How long requests in flight may go on after a shutdown was asked for. Default 30 s.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            connections_per_peer: 256,
+            header_bytes: 32 << 10,
+            header_fields: 100,
+            header_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(75),
+            write_stall: Duration::from_secs(30),
+            body_bytes: 4 << 20,
+            body_time: Duration::from_secs(30),
+            buffered_bytes: 256 << 20,
+            in_flight_per_caller: 64,
+            in_flight: 1024,
+            sessions: 10_000,
+            sessions_per_caller: 100,
+            session_idle: Duration::from_secs(30 * 60),
+            session_lifetime: Duration::from_secs(24 * 60 * 60),
+            listens_per_caller: 16,
+            event_queue: 64,
+            events_per_call: 10_000,
+            keep_alive: Duration::from_secs(15),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A client and the SHA-256 of its key; the key itself is not kept (P-25).
+#[derive(Debug, Clone)]
+pub struct ClientKey {
+    name: String,
+    digest: [u8; digest::SHA256_OUTPUT_LEN],
+}
+
+impl ClientKey {
+    /// The client of this name, which proves itself with `key`.
+    pub fn new(name: &str, key: &str) -> Self {
+        Self { name: name.to_owned(), digest: sha256(key.as_bytes()) }
+    }
+
+    /// The client's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn is(&self, digest: &[u8]) -> bool {
+        constant_time::verify_slices_are_equal(&self.digest, digest).is_ok()
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; digest::SHA256_OUTPUT_LEN] {
+    let mut out = [0; digest::SHA256_OUTPUT_LEN];
+    out.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
+    out
+}
+
+/// Why a server cannot be set up; all are for the operator to mend.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Anybody on the network could call every tool.
+    #[error(
+        "{addr} can be reached from other machines and no client is configured; \
+         add a [clients.NAME] with a key, listen on 127.0.0.1, or allow unauthenticated clients"
+    )]
+    Unauthenticated {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// An entry of `allowed_hosts` is not `host` or `host:port`.
+    #[error("allowed host {entry:?} is not a host name with an optional port")]
+    Host {
+        /// The entry.
+        entry: String,
+    },
+    /// An entry of `allowed_origins` is not an origin.
+    #[error("allowed origin {entry:?} is not `scheme://host` with an optional port")]
+    Origin {
+        /// The entry.
+        entry: String,
+    },
+    /// The operating system refuses the address.
+    #[error("cannot listen on {addr}: {source}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,148 @@
+use std::{sync::Arc, time::Duration};
+
+use gateway_domain::{
+    ClientCapabilities, Directory, Dispatcher, Era, Event, EventSink, RawJson, SessionKey, Sessions,
+};
+use gateway_protocol::{Implementation, Revision, meta};
+use tokio::sync::{Semaphore, watch};
+
+use crate::{
+    auth::Authority,
+    config::ServerConfig,
+    in_flight::Load,
+    metrics::Metrics,
+    session::{Session, SessionTable},
+};
+
+/// The layers behind this one. How a downstream is reached is not known here.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports are trait objects")]
+pub struct Ports {
+    /// What is offered.
+    pub directory: Arc<dyn Directory>,
+    /// Answers calls.
+    pub dispatcher: Arc<dyn Dispatcher>,
+    /// Lets go of what sessions hold.
+    pub sessions: Arc<dyn Sessions>,
+}
+
+/// How far a shutdown has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Serving,
+    /// Streams end, requests in flight go on.
+    Draining,
+    /// Nothing goes on.
+    Closed,
+}
+
+/// What both faces share.
+pub(crate) struct Edge {
+    pub(crate) config: ServerConfig,
+    pub(crate) ports: Ports,
+    pub(crate) authority: Authority,
+    pub(crate) sessions: SessionTable,
+    pub(crate) load: Arc<Load>,
+    /// One permit for each KiB of bodies that may be held.
+    pub(crate) bodies: Arc<Semaphore>,
+    pub(crate) metrics: Metrics,
+    pub(crate) phase: watch::Sender<Phase>,
+    pub(crate) rendered: Rendered,
+    /// Takes the events of calls whose client wants none.
+    pub(crate) silent: Arc<dyn EventSink>,
+    /// What downstreams are told of a client until interactive features are carried.
+    pub(crate) no_capabilities: ClientCapabilities,
+}
+
+/// JSON that is the same for every client.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    /// The result of `server/discover`.
+    pub(crate) discover: String,
+    /// What follows the list in a modern `tools/list` result, without the closing brace.
+    pub(crate) list_tail: String,
+    /// What follows the revision in an `initialize` result, with the closing brace.
+    pub(crate) initialize_tail: String,
+}
+
+impl Rendered {
+    fn new(config: &ServerConfig, private: bool) -> Self {
+        let instructions = config.instructions.as_deref().map(RawJson::string);
+        let instructions = instructions.map(|text| format!(r#","instructions":{text}"#)).unwrap_or_default();
+        let list_tail = modern_members(&config.identity, config.list_ttl, private);
+        let identity = config.identity.as_str();
+        Self {
+            discover: format!(
+                r#"{{"supportedVersions":["{}"],"capabilities":{MODERN}{instructions}{list_tail}}}"#,
+                Revision::NEWEST_MODERN
+            ),
+            list_tail,
+            initialize_tail: format!(r#","capabilities":{LEGACY},"serverInfo":{identity}{instructions}}}"#),
+        }
+    }
+}
+
+/// Log messages are sent to modern clients that ask for them with a request, so they are declared.
+const MODERN: &str = r#"{"logging":{},"tools":{"listChanged":true}}"#;
+const LEGACY: &str = r#"{"tools":{"listChanged":true}}"#;
+
+fn modern_members(identity: &Implementation, ttl: Duration, private: bool) -> String {
+    let scope = if private { "private" } else { "public" };
+    let (ttl, server, identity) = (ttl.as_millis(), meta::SERVER_INFO, identity.as_str());
+    format!(
+        r#","resultType":"complete","ttlMs":{ttl},"cacheScope":"{scope}","_meta":{{"{server}":{identity}}}"#
+    )
+}
+
+struct Silent;
+
+impl EventSink for Silent {
+    fn emit(&self, _event: Event) {}
+}
+
+impl Edge {
+    pub(crate) fn new(config: ServerConfig, ports: Ports) -> Arc<Self> {
+        let authority = Authority::new(&config.clients);
+        let kib = (config.limits.buffered_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS);
+        Arc::new(Self {
+            rendered: Rendered::new(&config, authority.is_closed()),
+            sessions: SessionTable::new(config.limits.clone()),
+            load: Arc::default(),
+            bodies: Arc::new(Semaphore::new(kib)),
+            metrics: Metrics::new(),
+            phase: watch::Sender::new(Phase::Serving),
+            silent: Arc::new(Silent),
+            no_capabilities: ClientCapabilities::none(),
+            authority,
+            config,
+            ports,
+        })
+    }
+
+    /// Ends a session that is out of the table already, here and downstream.
+    pub(crate) async fn end(&self, session: &Session) {
+        session.end();
+        self.ports.sessions.end(&session.key()).await;
+    }
+
+    /// Ends sessions whose time is over, for ever.
+    pub(crate) async fn expire_sessions(&self) {
+        // Looking this often keeps a session at most a thirtieth longer than it may live.
+        let limits = &self.config.limits;
+        let often = (limits.session_idle.min(limits.session_lifetime) / 30).max(Duration::from_millis(10));
+        loop {
+            tokio::time::sleep(often).await;
+            for session in self.sessions.take_expired() {
+                self.end(&session).await;
+            }
+        }
+    }
+
+    pub(crate) fn modern_key(&self, caller: &gateway_domain::Caller) -> SessionKey {
+        SessionKey::Modern { caller: caller.clone(), capabilities: self.no_capabilities.clone() }
+    }
+
+    pub(crate) fn answered(&self, method: &str, era: Era, answer: &crate::endpoint::Answer) {
+        self.metrics.answered(method, era, answer.kind);
+    }
+}

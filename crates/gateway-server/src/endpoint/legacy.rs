@@ -1,0 +1,163 @@
+//! Requests and notifications of the revisions with sessions.
+
+use std::sync::Arc;
+
+use gateway_domain::{CallerError, Era, JsonKind, RawJson};
+use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, method};
+use tokio::task::JoinSet;
+
+use super::{
+    Answer, Payload, Reply, Visit,
+    tools::{self, Manner},
+};
+use crate::{
+    in_flight::Detached,
+    rescue::{Refusal, rescue},
+    session::Session,
+};
+
+/// The revision that an `initialize` request is answered with.
+///
+/// # Errors
+/// The answer to a request that is no handshake.
+pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Revision, Answer> {
+    let params = &request.params.object;
+    let reason = match params.get_text("protocolVersion") {
+        None => "`protocolVersion` is not a string",
+        Some(_) if params.get("capabilities").is_some_and(|value| value.kind() != JsonKind::Object) => {
+            "`capabilities` is not an object"
+        }
+        Some(date) => return Ok(Revision::negotiate(&date)),
+    };
+    let answer =
+        rescue(&CallerError::InvalidParams { reason: reason.to_owned() }.into()).answer(Some(&request.id));
+    visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
+    Err(answer)
+}
+
+/// The result of a handshake.
+pub(crate) fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
+    let tail = &visit.edge.rendered.initialize_tail;
+    let answer = Answer::result(id, format!(r#"{{"protocolVersion":"{revision}"{tail}"#).as_bytes());
+    visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
+    answer
+}
+
+/// Answers a request of a session. With `survives`, a call goes on when the reply is dropped.
+pub(crate) async fn answer(visit: &Visit, session: &Arc<Session>, request: Request, survives: bool) -> Reply {
+    let edge = &visit.edge;
+    if request.method == method::PING {
+        let answer = Answer::result(&request.id, b"{}");
+        edge.answered(method::PING, Era::Legacy, &answer);
+        return answer.into();
+    }
+    // Clients that send their first request right behind the notification may see it overtake.
+    session.initialize();
+    let permit = match edge.load.admit(&visit.principal, &edge.config.limits) {
+        Ok(permit) => permit,
+        Err(refusal) => return refused(visit, &request, &refusal).into(),
+    };
+    match request.method.as_str() {
+        method::TOOLS_LIST => tools::list(visit, &request, Era::Legacy).await.into(),
+        method::TOOLS_CALL => {
+            let (era, key, calls) = (Era::Legacy, session.key(), Some(session.calls()));
+            let manner = Manner { era, key, log_level: None, mirrored: None, calls };
+            match tools::call(visit, request, &manner, permit) {
+                Ok(mut call) => {
+                    if survives {
+                        let in_use = session.enter();
+                        let work = call.answer;
+                        let work = Box::pin(async move {
+                            let answer = work.await;
+                            drop(in_use);
+                            answer
+                        });
+                        call.answer = Box::pin(Detached::new(work, edge.phase.subscribe()));
+                    }
+                    call.reply().await
+                }
+                Err(answer) => {
+                    edge.answered(method::TOOLS_CALL, era, &answer);
+                    answer.into()
+                }
+            }
+        }
+        _ => refused(visit, &request, &Refusal::UnknownMethod).into(),
+    }
+}
+
+/// Answers the messages of an array, each by itself, in the order they stand there. `None` if none of them
+/// wants an answer (protocol.md §2.2).
+pub(crate) async fn batch(
+    visit: &Visit,
+    session: &Arc<Session>,
+    messages: Vec<Result<Message, EnvelopeError>>,
+    survives: bool,
+) -> Option<Payload> {
+    let visit = Visit { streams: false, ..visit.clone() };
+    let mut answers = Vec::new();
+    let mut running = JoinSet::new();
+    for (place, message) in messages.into_iter().enumerate() {
+        match message {
+            Ok(Message::Request(request)) if request.method == method::INITIALIZE => {
+                let refusal = Refusal::Batch("initialize may not stand in an array");
+                answers.push((place, refused(&visit, &request, &refusal).payload));
+            }
+            Ok(Message::Request(request)) => {
+                let (visit, session) = (visit.clone(), session.clone());
+                running.spawn(async move {
+                    match answer(&visit, &session, request, survives).await {
+                        Reply::Message(answer) => Some((place, answer.payload)),
+                        // A visit without streams has no conversations.
+                        Reply::Conversation(_) => None,
+                    }
+                });
+            }
+            Ok(Message::Notification(notification)) => notice(session, &notification),
+            Ok(Message::Response(_)) => {}
+            Err(error) => {
+                let id = error.id.clone();
+                let answer = Refusal::Envelope(error).answer(Era::Legacy, id.as_ref());
+                visit.edge.metrics.refused(answer.kind);
+                answers.push((place, answer.payload));
+            }
+        }
+    }
+    while let Some(done) = running.join_next().await {
+        answers.extend(done.ok().flatten());
+    }
+    answers.sort_by_key(|(place, _)| *place);
+    let mut out = Vec::with_capacity(2 + answers.iter().map(|(_, answer)| answer.len() + 1).sum::<usize>());
+    for (_, answer) in &answers {
+        out.push(if out.is_empty() { b'[' } else { b',' });
+        answer.0.iter().for_each(|part| out.extend_from_slice(part));
+    }
+    out.push(b']');
+    (!answers.is_empty()).then(|| out.into())
+}
+
+/// Takes a notification of a session.
+pub(crate) fn notice(session: &Session, notification: &Notification) {
+    match notification.method.as_str() {
+        method::INITIALIZED => session.initialize(),
+        method::CANCELLED => {
+            if let Some(id) = cancelled(notification) {
+                session.calls().cancel(&id);
+            }
+        }
+        // What a client tells about itself matters to interactive features only.
+        _ => {}
+    }
+}
+
+/// The id of the request that a `notifications/cancelled` is about.
+pub(crate) fn cancelled(notification: &Notification) -> Option<RequestId> {
+    let id: RawJson = notification.params.object.get("requestId")?;
+    RequestId::new(id)
+}
+
+fn refused(visit: &Visit, request: &Request, refusal: &Refusal) -> Answer {
+    let answer = refusal.answer(Era::Legacy, Some(&request.id));
+    visit.edge.answered(&request.method, Era::Legacy, &answer);
+    answer
+}

@@ -1,0 +1,91 @@
+//! Requests of 2026-07-28: each stands alone (protocol.md §5.4).
+
+use std::sync::Arc;
+
+use gateway_domain::Era;
+use gateway_protocol::{Request, Revision, headers, meta::RequestMeta, method};
+use http::HeaderMap;
+
+use super::{
+    Answer, Reply, Visit,
+    tools::{self, Manner},
+};
+use crate::{field::field, in_flight::Calls, listen, rescue::Refusal};
+
+/// Answers a request whose envelope names a modern or unknown revision. `headers` are those that repeat
+/// the body, on the face that has them; `calls` is where the request can be cancelled by its id.
+pub(crate) async fn answer(
+    visit: &Visit,
+    request: Request,
+    headers: Option<&HeaderMap>,
+    calls: Option<&Arc<Calls>>,
+) -> Reply {
+    let meta = match check(&request, headers) {
+        Ok(meta) => meta,
+        Err(refusal) => return refused(visit, &request, &refusal).into(),
+    };
+    let edge = &visit.edge;
+    if request.method == method::LISTEN {
+        return match listen::modern(visit, &request, calls) {
+            Ok(stream) => Reply::Conversation(stream),
+            Err(answer) => answer.into(),
+        };
+    }
+    let permit = match edge.load.admit(&visit.principal, &edge.config.limits) {
+        Ok(permit) => permit,
+        Err(refusal) => return refused(visit, &request, &refusal).into(),
+    };
+    match request.method.as_str() {
+        method::TOOLS_CALL => {
+            let key = edge.modern_key(&visit.principal.caller);
+            let era = Era::Modern;
+            let manner = Manner { era, key, log_level: meta.log_level, mirrored: headers, calls };
+            match tools::call(visit, request, &manner, permit) {
+                Ok(call) => call.reply().await,
+                Err(answer) => {
+                    edge.answered(method::TOOLS_CALL, era, &answer);
+                    answer.into()
+                }
+            }
+        }
+        method::TOOLS_LIST => tools::list(visit, &request, Era::Modern).await.into(),
+        // `check` has let nothing else through.
+        _ => {
+            let answer = Answer::result(&request.id, edge.rendered.discover.as_bytes());
+            edge.answered(method::DISCOVER, Era::Modern, &answer);
+            answer.into()
+        }
+    }
+}
+
+/// Steps 6 to 10.
+fn check(request: &Request, headers: Option<&HeaderMap>) -> Result<RequestMeta, Refusal> {
+    let meta = RequestMeta::read(request.params.meta.as_ref());
+    if let Some(headers) = headers {
+        let named = match &meta {
+            Ok(meta) => Some(meta.version.clone()),
+            Err(_) => gateway_protocol::era::envelope_version(request.params.meta.as_ref()),
+        };
+        // A revision that is no string cannot be repeated by a header; that is for `_meta` to answer for.
+        if let Some(version) = named.filter(|version| !version.is_empty()) {
+            let given = field(headers, headers::PROTOCOL_VERSION);
+            headers::check("MCP-Protocol-Version", given, &version).map_err(Refusal::HeaderMismatch)?;
+        }
+    }
+    let meta = meta.map_err(Refusal::Meta)?;
+    if Revision::parse(&meta.version).is_none_or(|revision| revision.era() != Era::Modern) {
+        return Err(Refusal::UnsupportedVersion { requested: meta.version });
+    }
+    if let Some(headers) = headers {
+        headers::check_routing(&request.method, &request.params, |name| field(headers, name))
+            .map_err(Refusal::HeaderMismatch)?;
+    }
+    let known = [method::DISCOVER, method::TOOLS_LIST, method::TOOLS_CALL, method::LISTEN];
+    if known.contains(&request.method.as_str()) { Ok(meta) } else { Err(Refusal::UnknownMethod) }
+}
+
+fn refused(visit: &Visit, request: &Request, refusal: &Refusal) -> Answer {
+    let answer = refusal.answer(Era::Modern, Some(&request.id));
+    visit.edge.answered(&request.method, Era::Modern, &answer);
+    answer
+}

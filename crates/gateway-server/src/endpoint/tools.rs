@@ -1,0 +1,331 @@
+//! `tools/list` and `tools/call`, the same in both eras but for what wraps them.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use gateway_domain::{
+    Call, CallerError, DownstreamFault, Era, Error, Event, EventSink, Exchange, InternalError, JsonKind,
+    LogLevel, Params, RawJson, RawObject, SessionKey, Target,
+};
+use gateway_protocol::{Request, RequestId, headers, meta, method, write};
+use http::HeaderMap;
+use tokio::sync::mpsc;
+
+use super::{
+    Answer, Conversation, Payload, Reply, Visit,
+    answer::{finished, legacy_result, modern_result, peer_error},
+    conversation::Speaker,
+};
+use crate::{
+    field::field,
+    in_flight::{Boxed, Calls, CatchUnwind, Panicked, Permit},
+    metrics::Metrics,
+    rescue::{Refusal, rescue},
+};
+
+/// The longest name of a tool, in bytes (security.md §3.3).
+const NAME_LIMIT: usize = 256;
+
+/// A page of tools.
+pub(crate) async fn list(visit: &Visit, request: &Request, era: Era) -> Answer {
+    let id = &request.id;
+    let page = match cursor(&request.params) {
+        Ok(cursor) => {
+            let directory = &visit.edge.ports.directory;
+            let tools = directory.tools(&visit.view, &visit.principal.caller, cursor.as_deref());
+            CatchUnwind(tools).await.unwrap_or_else(|Panicked| Err(panicked("tools/list")))
+        }
+        Err(error) => Err(error.into()),
+    };
+    let answer = match page {
+        Ok(page) => {
+            let tail = if era == Era::Modern { visit.edge.rendered.list_tail.as_str() } else { "" };
+            Answer::tools(id, &page.tools, page.next_cursor.as_deref(), tail)
+        }
+        Err(error) => failed(&error, id),
+    };
+    visit.edge.answered(method::TOOLS_LIST, era, &answer);
+    answer
+}
+
+/// How a call is made, by era and face.
+pub(crate) struct Manner<'a> {
+    pub(crate) era: Era,
+    pub(crate) key: SessionKey,
+    /// The lowest level of log messages the client asked for.
+    pub(crate) log_level: Option<LogLevel>,
+    /// The headers that repeat arguments, on the face that has them.
+    pub(crate) mirrored: Option<&'a HeaderMap>,
+    /// Where the call can be cancelled by its id.
+    pub(crate) calls: Option<&'a Arc<Calls>>,
+}
+
+/// A call under way: its answer, and what happens meanwhile.
+pub(crate) struct InProgress {
+    pub(crate) answer: Boxed<Answer>,
+    events: Option<Events>,
+}
+
+/// Checks a call and makes it. Nothing runs before the answer is polled.
+///
+/// # Errors
+/// The answer to a request that does not become a call.
+pub(crate) fn call(
+    visit: &Visit,
+    request: Request,
+    manner: &Manner<'_>,
+    permit: Permit,
+) -> Result<InProgress, Answer> {
+    let Request { id, params, .. } = request;
+    let name = check(visit, &params, manner).map_err(|unfit| match unfit {
+        Unfit::Params(error) => failed(&error.into(), &id),
+        Unfit::Header(refusal) => refusal.answer(manner.era, Some(&id)),
+    })?;
+    let token = meta::progress_token(params.meta.as_ref()).filter(|_| visit.streams);
+    let log_level = manner.log_level.filter(|_| visit.streams);
+    let wants_progress = token.is_some();
+    let (sink, events) = match wants_progress || log_level.is_some() {
+        true => Events::new(visit, token, log_level),
+        false => (visit.edge.silent.clone(), None),
+    };
+    let call = Call {
+        target: Target::Exposed { view: visit.view.clone(), name: name.into() },
+        params,
+        caller: visit.principal.caller.clone(),
+        exchange: Exchange {
+            era: manner.era,
+            session: manner.key.clone(),
+            capabilities: visit.edge.no_capabilities.clone(),
+            wants_progress,
+            log_level,
+            events: sink,
+        },
+    };
+    let entry = manner.calls.map(|calls| calls.enter(&id));
+    let visit = visit.clone();
+    let answer = async move {
+        let work = run(&visit, id.clone(), call);
+        let answer = match entry {
+            Some(entry) => {
+                entry.run(work).await.unwrap_or_else(|| failed(&CallerError::Cancelled.into(), &id))
+            }
+            None => work.await,
+        };
+        drop(permit);
+        answer
+    };
+    Ok(InProgress { answer: Box::pin(answer), events })
+}
+
+impl InProgress {
+    /// The answer alone if nothing happens before it, else everything in order.
+    pub(crate) async fn reply(mut self) -> Reply {
+        let Some(mut events) = self.events.take() else { return self.answer.await.into() };
+        let (first, answer) = tokio::select! {
+            biased;
+            Some(first) = events.next() => (Some(first), None),
+            // What happened in the same moment was before the answer.
+            answer = &mut self.answer => (events.take(), Some(answer)),
+        };
+        match (first, answer) {
+            (None, Some(answer)) => answer.into(),
+            (first, answer) => Reply::Conversation(Conversation::new(|speaker| async move {
+                if let Some(first) = first {
+                    speaker.say(first).await;
+                }
+                tell(speaker, events, answer, self.answer).await;
+            })),
+        }
+    }
+}
+
+/// Passes events on while the call runs, then the answer; nothing after it.
+async fn tell(speaker: Speaker, mut events: Events, answer: Option<Answer>, mut rest: Boxed<Answer>) {
+    let answer = match answer {
+        Some(answer) => answer,
+        None => loop {
+            tokio::select! {
+                biased;
+                Some(message) = events.next() => {
+                    speaker.say(message).await;
+                }
+                answer = &mut rest => break answer,
+            }
+        },
+    };
+    while let Some(message) = events.take() {
+        speaker.say(message).await;
+    }
+    if !answer.is_cancelled() {
+        speaker.say(answer.payload).await;
+    }
+}
+
+async fn run(visit: &Visit, id: RequestId, call: Call) -> Answer {
+    let era = call.exchange.era;
+    let Target::Exposed { name, .. } = &call.target else { return failed(&panicked("a call"), &id) };
+    let name = name.clone();
+    let outcome = CatchUnwind(visit.edge.ports.dispatcher.dispatch(call)).await;
+    let outcome = outcome.unwrap_or_else(|Panicked| Err(panicked("tools/call")));
+    let answer = match outcome.as_ref().map(finished) {
+        Ok(Some(Ok(result))) if era == Era::Modern => modern_result(&id, result, &visit.edge.config.identity),
+        Ok(Some(Ok(result))) => legacy_result(&id, result),
+        Ok(Some(Err(error))) => peer_error(&id, error, era == Era::Modern),
+        Ok(None) => failed(&input_required(visit, &name), &id),
+        Err(error) => failed(error, &id),
+    };
+    visit.edge.answered(method::TOOLS_CALL, era, &answer);
+    answer
+}
+
+fn input_required(visit: &Visit, name: &str) -> Error {
+    match visit.edge.ports.directory.tool(&visit.view, &visit.principal.caller, name) {
+        Some(tool) => DownstreamFault::InputRequired.during(&tool.downstream),
+        None => InternalError { what: "a call of an unknown tool asked for input" }.into(),
+    }
+}
+
+pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
+    match error {
+        Error::Caller(_) => {}
+        Error::Downstream(_) | Error::Operator(_) => tracing::info!(%error, "a request failed"),
+        Error::Internal(_) => tracing::error!(%error, "a request failed"),
+    }
+    rescue(error).answer(Some(id))
+}
+
+fn panicked(what: &'static str) -> Error {
+    InternalError { what }.into()
+}
+
+enum Unfit {
+    Params(CallerError),
+    Header(Refusal),
+}
+
+/// The name of the tool, if the params are those of a call.
+fn check(visit: &Visit, params: &Params, manner: &Manner<'_>) -> Result<String, Unfit> {
+    let invalid = |reason: &str| Unfit::Params(CallerError::InvalidParams { reason: reason.to_owned() });
+    let name = params.object.get_text("name").ok_or_else(|| invalid("`name` is not a string"))?;
+    if name.len() > NAME_LIMIT {
+        return Err(invalid("`name` is longer than 256 bytes"));
+    }
+    let arguments = params.object.get("arguments");
+    if arguments.as_ref().is_some_and(|arguments| arguments.kind() != JsonKind::Object) {
+        return Err(invalid("`arguments` is not an object"));
+    }
+    let Some(headers) = manner.mirrored else { return Ok(name) };
+    let tool = visit.edge.ports.directory.tool(&visit.view, &visit.principal.caller, &name);
+    if let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) {
+        let arguments = match arguments.map(RawObject::try_from) {
+            Some(Ok(arguments)) => Some(arguments),
+            Some(Err(_)) => return Err(invalid("`arguments` names a member twice")),
+            None => None,
+        };
+        headers::check_params(&tool.headers, arguments.as_ref(), |name| field(headers, name))
+            .map_err(|mismatch| Unfit::Header(Refusal::HeaderMismatch(mismatch)))?;
+    }
+    Ok(name)
+}
+
+fn cursor(params: &Params) -> Result<Option<String>, CallerError> {
+    match params.object.get("cursor") {
+        // Some clients write out what they leave open.
+        None => Ok(None),
+        Some(cursor) if cursor.kind() == JsonKind::Null => Ok(None),
+        Some(cursor) => {
+            let text = cursor.to_text().map(|text| Some(text.into_owned()));
+            text.ok_or_else(|| CallerError::InvalidParams { reason: "`cursor` is not a string".to_owned() })
+        }
+    }
+}
+
+/// The sending end of a call's events: bounded, and never in the way of the call.
+struct Sink {
+    sender: mpsc::Sender<Event>,
+    /// How many events the call may still send.
+    left: AtomicUsize,
+    edge: Arc<crate::edge::Edge>,
+}
+
+impl EventSink for Sink {
+    fn emit(&self, event: Event) {
+        let spend = |left: usize| left.checked_sub(1);
+        let allowed = self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, spend).is_ok();
+        if !allowed || matches!(self.sender.try_send(event), Err(mpsc::error::TrySendError::Full(_))) {
+            dropped(&self.edge.metrics);
+        }
+    }
+}
+
+fn dropped(metrics: &Metrics) {
+    if metrics.dropped_events.inc() == 0 {
+        tracing::warn!("a progress or log message was dropped; see gateway_events_dropped_total for more");
+    }
+}
+
+/// The receiving end: events become the client's notifications.
+struct Events {
+    receiver: mpsc::Receiver<Event>,
+    /// The client's own token, with its JSON type.
+    token: Option<RawJson>,
+    level: Option<LogLevel>,
+    /// The progress reported last; it must grow (protocol.md §2.8).
+    progress: f64,
+}
+
+impl Events {
+    fn new(
+        visit: &Visit,
+        token: Option<RawJson>,
+        level: Option<LogLevel>,
+    ) -> (Arc<dyn EventSink>, Option<Self>) {
+        let limits = &visit.edge.config.limits;
+        let (sender, receiver) = mpsc::channel(limits.event_queue.max(1));
+        let left = AtomicUsize::new(limits.events_per_call);
+        let sink = Sink { sender, left, edge: visit.edge.clone() };
+        (Arc::new(sink), Some(Self { receiver, token, level, progress: f64::NEG_INFINITY }))
+    }
+
+    /// The next notification; `None` when the call can send no more. Cancel-safe.
+    async fn next(&mut self) -> Option<Payload> {
+        loop {
+            let event = self.receiver.recv().await?;
+            if let Some(message) = self.notification(&event) {
+                return Some(message);
+            }
+        }
+    }
+
+    /// The next notification that waits already.
+    fn take(&mut self) -> Option<Payload> {
+        loop {
+            let event = self.receiver.try_recv().ok()?;
+            if let Some(message) = self.notification(&event) {
+                return Some(message);
+            }
+        }
+    }
+
+    fn notification(&mut self, event: &Event) -> Option<Payload> {
+        match event {
+            Event::Progress(params) => {
+                let token = self.token.as_ref()?;
+                let progress = params.get("progress")?.as_str().parse::<f64>().ok()?;
+                if progress.partial_cmp(&self.progress) != Some(std::cmp::Ordering::Greater) {
+                    return None;
+                }
+                self.progress = progress;
+                let params = params.edit().set(meta::PROGRESS_TOKEN, token.as_bytes()).finish();
+                Some(write::notification(method::PROGRESS, params.as_bytes()).into())
+            }
+            Event::Log(params) => {
+                let level = LogLevel::parse(&params.get_text("level")?)?;
+                let wanted = self.level.is_some_and(|lowest| level >= lowest);
+                wanted.then(|| write::notification(method::MESSAGE, params.as_str().as_bytes()).into())
+            }
+        }
+    }
+}

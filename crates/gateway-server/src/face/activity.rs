@@ -1,0 +1,188 @@
+//! Time limits of a connection that hyper does not have: an idle time that differs from the time for a
+//! head, and a limit on how long written bytes may stay unread (security.md §2.7). Timers are looked at
+//! only when the peer is not, so a busy connection pays for no more than reading the clock.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep_until},
+};
+
+use crate::config::Limits;
+
+/// How many requests a connection has begun and ended to answer.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+impl Activity {
+    pub(crate) fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn end(&self) {
+        self.ended.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// A connection that ends itself when its peer takes too long.
+pub(crate) struct Watched<S> {
+    inner: S,
+    activity: Arc<Activity>,
+    limits: Limits,
+    /// How many requests had begun when reading last gave something.
+    begun: usize,
+    /// When the head that is being read began; `None` between requests.
+    head: Option<Instant>,
+    /// When reading last gave something.
+    read: Instant,
+    reading: Option<Pin<Box<Sleep>>>,
+    /// When writing last could not go on.
+    stalled: Option<Instant>,
+    writing: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Watched<S> {
+    /// A connection whose first head is awaited from now on.
+    pub(crate) fn new(inner: S, activity: Arc<Activity>, limits: Limits) -> Self {
+        let now = Instant::now();
+        let (reading, writing) = (None, None);
+        Self {
+            inner,
+            activity,
+            limits,
+            begun: 0,
+            head: Some(now),
+            read: now,
+            reading,
+            stalled: None,
+            writing,
+        }
+    }
+
+    fn poll_reading(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let begun = self.activity.begun.load(Ordering::Acquire);
+        if begun != self.begun {
+            // The head that was being read is complete.
+            self.begun = begun;
+            self.head = None;
+            self.read = Instant::now();
+        }
+        if begun != self.activity.ended.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        let deadline = match self.head {
+            Some(since) => since + self.limits.header_time,
+            None => self.read + self.limits.idle_time,
+        };
+        poll_deadline(&mut self.reading, deadline, cx)
+    }
+
+    fn poll_writing(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let since = *self.stalled.get_or_insert_with(Instant::now);
+        poll_deadline(&mut self.writing, since + self.limits.write_stall, cx)
+    }
+
+    fn progressed(&mut self, bytes: usize) {
+        let begun = self.activity.begun.load(Ordering::Acquire);
+        let answering = begun != self.activity.ended.load(Ordering::Acquire);
+        self.read = Instant::now();
+        if begun != self.begun {
+            self.begun = begun;
+            self.head = None;
+        }
+        if !answering && bytes > 0 && self.head.is_none() {
+            self.head = Some(self.read);
+        }
+    }
+}
+
+fn poll_deadline(
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    deadline: Instant,
+    cx: &mut Context<'_>,
+) -> Poll<io::Error> {
+    let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+    // A timer that is set too early is left alone: it costs one look when it fires.
+    if timer.deadline() > deadline {
+        timer.as_mut().reset(deadline);
+    }
+    loop {
+        ready!(timer.as_mut().poll(cx));
+        if Instant::now() >= deadline {
+            return Poll::Ready(io::ErrorKind::TimedOut.into());
+        }
+        timer.as_mut().reset(deadline);
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        match Pin::new(&mut self.inner).poll_read(cx, buf) {
+            Poll::Ready(Ok(())) => {
+                self.progressed(buf.filled().len() - before);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => self.poll_reading(cx).map(Err),
+        }
+    }
+}
+
+impl<S: Unpin> Watched<S> {
+    fn write<T>(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match write(Pin::new(&mut self.inner), cx) {
+            Poll::Pending => self.poll_writing(cx).map(Err),
+            ready => {
+                self.stalled = None;
+                ready
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(cx, |inner, cx| inner.poll_write(cx, buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(cx, |inner, cx| inner.poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(cx, AsyncWrite::poll_flush)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(cx, AsyncWrite::poll_shutdown)
+    }
+}

@@ -1,0 +1,60 @@
+use gateway_domain::DownstreamState;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+
+use super::{Face, Refusing, Serves, is_get, route::Page};
+use crate::{
+    body::ResponseBody,
+    edge::{Edge, Phase},
+    metrics::{self, Readings},
+    rescue::Refusal,
+};
+
+impl Face {
+    pub(super) fn admin(&self, page: Page, request: &Request<Incoming>) -> Refusing {
+        if !is_get(request.method()) {
+            return Err(Refusal::MethodNotAllowed);
+        }
+        match page {
+            Page::Alive => Ok(text(StatusCode::OK, "alive\n")),
+            Page::Ready if is_ready(&self.edge) => Ok(text(StatusCode::OK, "ready\n")),
+            Page::Ready => Ok(text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n")),
+            Page::Metrics => {
+                // Names of downstreams and callers' habits are not for everybody (P-W7).
+                if self.serves != Serves::Admin {
+                    let authority = &self.edge.authority;
+                    authority.identify(request.headers()).map_err(|_| Refusal::Unauthorized)?;
+                }
+                let mut response = text(StatusCode::OK, scrape(&self.edge));
+                let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                Ok(response)
+            }
+        }
+    }
+}
+
+/// Every required downstream can be used, and no shutdown has begun.
+fn is_ready(edge: &Edge) -> bool {
+    use DownstreamState::{Degraded, Ready};
+    let usable = |state| matches!(state, Ready | Degraded);
+    let serving = *edge.phase.borrow() == Phase::Serving;
+    let mut downstreams = edge.ports.directory.downstreams().into_iter();
+    serving && downstreams.all(|status| !status.required || usable(status.state))
+}
+
+fn scrape(edge: &Edge) -> String {
+    edge.metrics.scrape(&Readings {
+        in_flight: edge.load.count(),
+        sessions: edge.sessions.len(),
+        downstreams: edge.ports.directory.downstreams(),
+    })
+}
+
+fn text(status: StatusCode, text: impl Into<Vec<u8>>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(text.into().into()));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}

@@ -1,0 +1,270 @@
+use std::sync::Arc;
+
+use gateway_domain::{Era, View};
+use gateway_protocol::{
+    EnvelopeError, Incoming as Body, Message, Request as Rpc, Revision,
+    era::{Facts, Kind, Verdict, classify, envelope_version},
+    headers::{self, Field},
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+
+use super::{Face, Refusing, accept::Accept, empty, events, message};
+use crate::{
+    body::{Held, ResponseBody, read},
+    edge::Edge,
+    endpoint::{Answer, Conversation, Reply, Visit, legacy, modern},
+    field::field,
+    listen,
+    rescue::Refusal,
+    session::Session,
+};
+
+impl Face {
+    /// A request to a path that takes messages.
+    pub(super) async fn messages(&self, view: View, request: Request<Incoming>) -> Refusing {
+        let authority = &self.edge.authority;
+        let principal = authority.identify(request.headers()).map_err(|_| Refusal::Unauthorized)?.clone();
+        if !self.edge.ports.directory.has_view(&view) {
+            return Err(Refusal::NoSuchPath);
+        }
+        let accept = Accept::of(request.headers());
+        let visit = Visit { edge: self.edge.clone(), principal, view, streams: accept.events };
+        match *request.method() {
+            Method::POST => post(&visit, accept, request).await,
+            Method::GET => get(&visit, request.headers()),
+            Method::DELETE => delete(&visit, request.headers()).await,
+            _ => Err(Refusal::MethodNotAllowed),
+        }
+    }
+}
+
+async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Refusing {
+    let (head, body) = request.into_parts();
+    check_media(&head.headers)?;
+    if !accept.json && !accept.events {
+        return Err(Refusal::NotAcceptable);
+    }
+    let (text, room) = read(&visit.edge, body).await?;
+    let mut held = Held::new(room);
+    let reply = match Body::parse(text) {
+        Ok(Body::Single(message)) => single(visit, message, &head.headers, &mut held).await,
+        Ok(Body::Batch(messages)) => batch(visit, messages, &head.headers).await,
+        Err(error) => Posted::Refused(refused(visit, error)),
+    };
+    Ok(match reply {
+        Posted::Accepted => empty(StatusCode::ACCEPTED),
+        Posted::Refused(answer) => message(answer),
+        Posted::Welcome(answer, session) => {
+            let mut response = answered(visit, accept, answer);
+            if let Ok(id) = HeaderValue::from_str(session.id()) {
+                response.headers_mut().insert(headers::SESSION, id);
+            }
+            response
+        }
+        Posted::Reply(Reply::Message(answer)) => answered(visit, accept, answer),
+        Posted::Reply(Reply::Conversation(conversation)) => events(&visit.edge, conversation, held),
+    })
+}
+
+/// What becomes of a POST.
+enum Posted {
+    /// Nothing is to be said.
+    Accepted,
+    Refused(Answer),
+    /// A handshake, and the session it opened.
+    Welcome(Answer, Arc<Session>),
+    Reply(Reply),
+}
+
+fn refused(visit: &Visit, error: EnvelopeError) -> Answer {
+    let id = error.id.clone();
+    let answer = Refusal::Envelope(error).answer(Era::Modern, id.as_ref());
+    visit.edge.metrics.refused(answer.kind);
+    answer
+}
+
+/// One message as the client takes it. Errors with a status of their own are always JSON.
+fn answered(visit: &Visit, accept: Accept, answer: Answer) -> Response<ResponseBody> {
+    if accept.json || answer.status != StatusCode::OK {
+        return message(answer);
+    }
+    let conversation = Conversation::new(|speaker| async move {
+        speaker.say(answer.payload).await;
+    });
+    events(&visit.edge, conversation, Held::default())
+}
+
+async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut Held) -> Posted {
+    let meta = match &message {
+        Message::Request(request) => request.params.meta.as_ref(),
+        Message::Notification(notification) => notification.params.meta.as_ref(),
+        Message::Response(_) => None,
+    };
+    let envelope = envelope_version(meta);
+    let version = match field(headers, headers::PROTOCOL_VERSION) {
+        Field::Once(value) => std::str::from_utf8(value).ok().map(str::trim_ascii),
+        Field::Absent | Field::Repeated => None,
+    };
+    let verdict = classify(Facts {
+        kind: Kind::of(&message),
+        envelope_version: envelope.as_deref(),
+        header_version: version,
+        has_session: headers.contains_key(headers::SESSION),
+    });
+    let refusal = match verdict {
+        Verdict::Modern => {
+            return match message {
+                Message::Request(request) => {
+                    Posted::Reply(modern::answer(visit, request, Some(headers), None).await)
+                }
+                // Modern clients cancel by closing, and have nothing else to tell.
+                Message::Notification(_) | Message::Response(_) => Posted::Accepted,
+            };
+        }
+        Verdict::Handshake => match message {
+            Message::Request(request) => return handshake(visit, &request),
+            Message::Notification(_) | Message::Response(_) => return Posted::Accepted,
+        },
+        Verdict::Legacy => match session(visit, headers) {
+            Ok(session) => {
+                held.keep(session.enter());
+                return in_session(visit, &session, message).await;
+            }
+            Err(refusal) => refusal,
+        },
+        Verdict::EnvelopeMissing => Refusal::EnvelopeMissing,
+        Verdict::HeaderMismatch => Refusal::VersionMismatch,
+        Verdict::EnvelopeUnusable => Refusal::UnsupportedVersion { requested: envelope.unwrap_or_default() },
+    };
+    let era = if matches!(verdict, Verdict::Legacy) { Era::Legacy } else { Era::Modern };
+    let request = match &message {
+        Message::Request(request) => Some(request),
+        Message::Notification(_) | Message::Response(_) => None,
+    };
+    let answer = refusal.answer(era, request.map(|request| &request.id));
+    match request {
+        Some(request) => visit.edge.answered(&request.method, era, &answer),
+        None => visit.edge.metrics.refused(answer.kind),
+    }
+    Posted::Refused(answer)
+}
+
+fn handshake(visit: &Visit, request: &Rpc) -> Posted {
+    let revision = match legacy::negotiate(visit, request) {
+        Ok(revision) => revision,
+        Err(answer) => return Posted::Reply(answer.into()),
+    };
+    let edge = &visit.edge;
+    match edge.sessions.open(&visit.principal, &visit.view, revision) {
+        Ok((session, evicted)) => {
+            if let Some(evicted) = evicted {
+                end(edge, evicted);
+            }
+            Posted::Welcome(legacy::welcome(visit, &request.id, revision), session)
+        }
+        Err(refusal) => {
+            let answer = refusal.answer(Era::Legacy, Some(&request.id));
+            edge.answered(&request.method, Era::Legacy, &answer);
+            Posted::Refused(answer)
+        }
+    }
+}
+
+async fn in_session(visit: &Visit, session: &Arc<Session>, message: Message) -> Posted {
+    match message {
+        Message::Request(request) => Posted::Reply(legacy::answer(visit, session, request, true).await),
+        Message::Notification(notification) => {
+            legacy::notice(session, &notification);
+            Posted::Accepted
+        }
+        // Nothing has been asked of the client, so there is nothing that this could answer.
+        Message::Response(_) => Posted::Accepted,
+    }
+}
+
+async fn batch(visit: &Visit, messages: Vec<Result<Message, EnvelopeError>>, headers: &HeaderMap) -> Posted {
+    let refusal = match session(visit, headers) {
+        Ok(session) if session.revision().has_batches() => {
+            let _in_use = session.enter();
+            return match legacy::batch(visit, &session, messages, true).await {
+                Some(payload) => Posted::Reply(Answer::ok(payload).into()),
+                None => Posted::Accepted,
+            };
+        }
+        Ok(_) => Refusal::Batch("this revision has no arrays of messages"),
+        // To a client without any session an array is simply no message.
+        Err(Refusal::SessionMissing) => Refusal::Batch("an array, where one message is expected"),
+        Err(refusal) => refusal,
+    };
+    let answer = refusal.answer(Era::Legacy, None);
+    visit.edge.metrics.refused(answer.kind);
+    Posted::Refused(answer)
+}
+
+/// The legacy session a request names, once its version header is no obstacle.
+fn session(visit: &Visit, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+    let legacy = |value: &[u8]| {
+        let revision = std::str::from_utf8(value).ok().and_then(|date| Revision::parse(date.trim_ascii()));
+        revision.is_some_and(|revision| revision.era() == Era::Legacy)
+    };
+    match field(headers, headers::PROTOCOL_VERSION) {
+        Field::Absent => {}
+        Field::Once(value) if legacy(value) => {}
+        Field::Once(_) | Field::Repeated => return Err(Refusal::LegacyVersion),
+    }
+    let id = match field(headers, headers::SESSION) {
+        Field::Absent => return Err(Refusal::SessionMissing),
+        Field::Once(value) => std::str::from_utf8(value).unwrap_or_default(),
+        Field::Repeated => "",
+    };
+    visit.edge.sessions.find(id, &visit.principal, &visit.view).ok_or(Refusal::SessionUnknown)
+}
+
+/// The session of a GET or DELETE; without one there is no such method (protocol.md §7.1).
+fn named_session(visit: &Visit, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+    if !headers.contains_key(headers::SESSION) {
+        return Err(Refusal::MethodNotAllowed);
+    }
+    session(visit, headers)
+}
+
+fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
+    let session = named_session(visit, headers)?;
+    if !visit.streams {
+        return Err(Refusal::NotAcceptable);
+    }
+    let conversation = listen::legacy(visit, &session)?;
+    Ok(events(&visit.edge, conversation, Held::default()))
+}
+
+async fn delete(visit: &Visit, headers: &HeaderMap) -> Refusing {
+    let session = named_session(visit, headers)?;
+    if visit.edge.sessions.remove(&session) {
+        // The end is reached although the client may not wait for it.
+        let _ = end(&visit.edge, session).await;
+    }
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+fn end(edge: &Arc<Edge>, session: Arc<Session>) -> tokio::task::JoinHandle<()> {
+    let edge = edge.clone();
+    tokio::spawn(async move { edge.end(&session).await })
+}
+
+/// Only what a page cannot send without asking first (security.md §2.1).
+fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
+    let json = match field(headers, header::CONTENT_TYPE.as_str()) {
+        Field::Once(value) => {
+            let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+            essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+        }
+        Field::Absent | Field::Repeated => false,
+    };
+    let plain = match field(headers, header::CONTENT_ENCODING.as_str()) {
+        Field::Absent => true,
+        Field::Once(value) => value.eq_ignore_ascii_case(b"identity"),
+        Field::Repeated => false,
+    };
+    if json && plain { Ok(()) } else { Err(Refusal::MediaType) }
+}

@@ -1,0 +1,133 @@
+//! The HTTP face: one request in, one response out.
+
+mod accept;
+mod activity;
+mod admin;
+mod cors;
+mod mcp;
+mod route;
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use hyper::body::Incoming;
+
+pub(crate) use self::activity::{Activity, Watched};
+use self::route::Route;
+use crate::{
+    body::{Held, ResponseBody},
+    edge::Edge,
+    endpoint::{Answer, Conversation},
+    guard::{Guard, Refused},
+    rescue::Refusal,
+};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// What one listener serves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// Messages, and what operators ask for.
+    Everything,
+    /// Messages only; the rest is at another address.
+    Messages,
+    /// What operators ask for, without a key.
+    Admin,
+}
+
+/// One listener's rules.
+pub(crate) struct Face {
+    pub(crate) edge: Arc<Edge>,
+    pub(crate) guard: Guard,
+    pub(crate) serves: Serves,
+}
+
+type Refusing = Result<Response<ResponseBody>, Refusal>;
+
+impl Face {
+    /// Answers one request. Who may ask at all is decided here, once for all paths.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+        let checked = self.guard.check(request.uri(), request.headers());
+        let origin = match checked {
+            Ok(origin) => origin.and_then(|origin| HeaderValue::from_str(origin).ok()),
+            Err(Refused::Malformed) => return self.refuse(&Refusal::MalformedHost),
+            Err(Refused::Host | Refused::Origin) => return self.refuse(&Refusal::Forbidden),
+        };
+        // Where a proxy in front and we might see two different ends of a body, nothing follows it.
+        let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
+        let mut response = match &origin {
+            Some(_) if cors::is_preflight(&request) => cors::preflight(&request),
+            _ => self.route(request).await.unwrap_or_else(|refusal| self.refuse(&refusal)),
+        };
+        if ambiguous {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(origin) = origin {
+            cors::expose(&mut response, origin);
+        }
+        response
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Refusing {
+        match (Route::of(request.uri().path()), self.serves) {
+            (Some(Route::Messages(view)), Serves::Everything | Serves::Messages) => {
+                if request.version() != Version::HTTP_11 {
+                    return Err(Refusal::HttpVersion);
+                }
+                self.messages(view, request).await
+            }
+            (Some(Route::Admin(page)), Serves::Everything | Serves::Admin) => self.admin(page, &request),
+            _ => Err(Refusal::NoSuchPath),
+        }
+    }
+
+    fn refuse(&self, refusal: &Refusal) -> Response<ResponseBody> {
+        // Without a message there is no era, and no row that depends on one.
+        let answer = refusal.answer(gateway_domain::Era::Modern, None);
+        self.edge.metrics.refused(answer.kind);
+        message(answer)
+    }
+}
+
+/// A response with one JSON-RPC message.
+fn message(answer: Answer) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(answer.payload));
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    match answer.status {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+        }
+        _ => {}
+    }
+    response
+}
+
+/// A response with a message in each event.
+fn events(edge: &Edge, conversation: Conversation, held: Held) -> Response<ResponseBody> {
+    let body = ResponseBody::events(conversation, edge.config.limits.keep_alive, held);
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, EVENTS);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn empty(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = status;
+    response
+}
+
+fn is_get(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}

@@ -1,0 +1,64 @@
+use gateway_domain::{DownstreamName, View};
+
+/// What stands at a path (design §11).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// `/mcp` or `/mcp/NAME`; whether that downstream exists is not decided here.
+    Messages(View),
+    Admin(Page),
+}
+
+/// What operators and their programs ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// Whether the process is alive.
+    Alive,
+    /// Whether every required downstream is ready.
+    Ready,
+    /// Numbers.
+    Metrics,
+}
+
+impl Route {
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        match path {
+            "/mcp" | "/mcp/" => Some(Self::Messages(View::All)),
+            "/healthz" => Some(Self::Admin(Page::Alive)),
+            "/readyz" => Some(Self::Admin(Page::Ready)),
+            "/metrics" => Some(Self::Admin(Page::Metrics)),
+            _ => {
+                let name = DownstreamName::parse(path.strip_prefix("/mcp/")?).ok()?;
+                Some(Self::Messages(View::Downstream(name)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_paths_lead_somewhere() {
+        let files = Route::Messages(View::Downstream(DownstreamName::parse("files").unwrap()));
+        for (path, expected) in [
+            ("/mcp", Some(Route::Messages(View::All))),
+            ("/mcp/", Some(Route::Messages(View::All))),
+            ("/mcp/files", Some(files)),
+            ("/healthz", Some(Route::Admin(Page::Alive))),
+            ("/readyz", Some(Route::Admin(Page::Ready))),
+            ("/metrics", Some(Route::Admin(Page::Metrics))),
+            ("/", None),
+            ("", None),
+            ("/MCP", None),
+            ("/mcpx", None),
+            ("/mcp/files/", None),
+            ("/mcp/a__b", None),
+            ("/mcp/../metrics", None),
+            ("/mcp/%66iles", None),
+            ("//mcp", None),
+        ] {
+            assert_eq!(Route::of(path), expected, "for {path:?}");
+        }
+    }
+}

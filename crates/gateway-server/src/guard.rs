@@ -1,0 +1,165 @@
+//! Who a browser thinks it talks to, and on whose behalf: the defence against DNS rebinding and
+//! cross-site requests (security.md §2.1). Decided once for every path, before anything else.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, Uri, header};
+
+use crate::config::BindError;
+
+/// Why a request is refused before anything is read of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// No usable `Host`: 400.
+    Malformed,
+    /// A host under which this server is not known: 403.
+    Host,
+    /// An origin that may not call: 403.
+    Origin,
+}
+
+/// The hosts and origins that are let through.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    bound: SocketAddr,
+    hosts: Vec<Host>,
+    origins: Vec<Origin>,
+}
+
+/// `host[:port]`, host in lower case, an IPv6 address without brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Host {
+    name: String,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    scheme: String,
+    host: Host,
+}
+
+impl Guard {
+    /// # Errors
+    /// [`BindError::Host`] or [`BindError::Origin`] for the first entry that is neither.
+    pub(crate) fn new(bound: SocketAddr, hosts: &[String], origins: &[String]) -> Result<Self, BindError> {
+        let host =
+            |entry: &String| Host::parse(entry).ok_or_else(|| BindError::Host { entry: entry.clone() });
+        let origin =
+            |entry: &String| Origin::parse(entry).ok_or_else(|| BindError::Origin { entry: entry.clone() });
+        Ok(Self {
+            bound,
+            hosts: hosts.iter().map(host).collect::<Result<_, _>>()?,
+            origins: origins.iter().map(origin).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Checks a request's head. The origin comes back if there is one.
+    pub(crate) fn check<'a>(&self, uri: &Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, Refused> {
+        let host = single(headers, header::HOST)?.ok_or(Refused::Malformed)?;
+        // In absolute form the target has a host of its own, and two readers may trust different ones.
+        if uri.authority().is_some_and(|authority| !authority.as_str().eq_ignore_ascii_case(host)) {
+            return Err(Refused::Malformed);
+        }
+        let host = Host::parse(host).ok_or(Refused::Malformed)?;
+        if !self.knows(&host) {
+            return Err(Refused::Host);
+        }
+        let Some(origin) = single(headers, header::ORIGIN).map_err(|_| Refused::Origin)? else {
+            return Ok(None);
+        };
+        if Origin::parse(origin).is_some_and(|parsed| self.admits(&parsed)) {
+            Ok(Some(origin))
+        } else {
+            Err(Refused::Origin)
+        }
+    }
+
+    fn knows(&self, host: &Host) -> bool {
+        let configured =
+            |known: &Host| known.name == host.name && (known.port.is_none() || known.port == host.port);
+        if self.hosts.iter().any(configured) {
+            return true;
+        }
+        let bound = self.bound.ip();
+        match host.name.parse::<IpAddr>() {
+            // A page can be rebound from its name to our address, never from an address.
+            Ok(address) => {
+                address == bound || bound.is_unspecified() || (self.is_local() && address.is_loopback())
+            }
+            Err(_) => host.is_loopback() && (self.is_local() || bound.is_unspecified()),
+        }
+    }
+
+    fn admits(&self, origin: &Origin) -> bool {
+        let web = matches!(origin.scheme.as_str(), "http" | "https");
+        (web && self.is_local() && origin.host.is_loopback()) || self.origins.contains(origin)
+    }
+
+    fn is_local(&self) -> bool {
+        self.bound.ip().is_loopback()
+    }
+}
+
+impl Host {
+    fn parse(text: &str) -> Option<Self> {
+        let (name, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (address, rest) = rest.split_once(']')?;
+                address.parse::<std::net::Ipv6Addr>().ok()?;
+                (address, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+            }
+            None => match text.split_once(':') {
+                Some((name, port)) => (name, Some(port)),
+                None => (text, None),
+            },
+        };
+        let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        if name.is_empty() || !(text.starts_with('[') || name.bytes().all(named)) {
+            return None;
+        }
+        let port = match port {
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits.parse().ok()?),
+            Some(_) => return None,
+            None => None,
+        };
+        Some(Self { name: name.to_ascii_lowercase(), port })
+    }
+
+    fn is_loopback(&self) -> bool {
+        self.name == "localhost" || self.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+impl Origin {
+    /// `null` and everything else that is not `scheme://host[:port]` is no origin.
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, host) = text.split_once("://")?;
+        let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        if scheme.is_empty() || !scheme.bytes().all(named) {
+            return None;
+        }
+        let scheme = scheme.to_ascii_lowercase();
+        let mut host = Host::parse(host)?;
+        // A browser leaves the scheme's own port out, an operator may not.
+        let own = match scheme.as_str() {
+            "http" => Some(80),
+            "https" => Some(443),
+            _ => None,
+        };
+        host.port = host.port.or(own);
+        Some(Self { scheme, host })
+    }
+}
+
+fn single(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>, Refused> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| Refused::Malformed),
+        (Some(_), Some(_)) => Err(Refused::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests;

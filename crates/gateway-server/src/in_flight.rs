@@ -1,0 +1,191 @@
+//! What is being answered: how much of it there may be, and how it ends before its time.
+
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use gateway_protocol::RequestId;
+use tokio::{
+    runtime::Handle,
+    sync::{oneshot, watch},
+};
+
+use crate::{
+    auth::{Principal, take},
+    config::Limits,
+    edge::Phase,
+    rescue::Refusal,
+};
+
+pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// How many requests are in flight in all.
+#[derive(Debug, Default)]
+pub(crate) struct Load(AtomicUsize);
+
+impl Load {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Admits one more request of a caller.
+    ///
+    /// # Errors
+    /// [`Refusal::CallerBusy`] or [`Refusal::Busy`].
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        principal: &Arc<Principal>,
+        limits: &Limits,
+    ) -> Result<Permit, Refusal> {
+        if !take(&principal.in_flight, limits.in_flight_per_caller) {
+            return Err(Refusal::CallerBusy);
+        }
+        if !take(&self.0, limits.in_flight) {
+            principal.in_flight.fetch_sub(1, Ordering::AcqRel);
+            return Err(Refusal::Busy);
+        }
+        Ok(Permit { load: self.clone(), principal: principal.clone() })
+    }
+}
+
+/// A place among the requests in flight, free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    load: Arc<Load>,
+    principal: Arc<Principal>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.load.0.fetch_sub(1, Ordering::AcqRel);
+        self.principal.in_flight.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The calls of one session or stdio client that can be cancelled by their id. Two may have the same id:
+/// each is answered on its own POST, and a cancellation means both.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    running: Mutex<Vec<Running>>,
+    next: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Running {
+    serial: u64,
+    id: RequestId,
+    /// Dropped to cancel.
+    _cancel: oneshot::Sender<()>,
+}
+
+impl Calls {
+    /// Registers a call for as long as the entry lives.
+    pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Entry {
+        let (cancel, cancelled) = oneshot::channel();
+        let serial = self.next.fetch_add(1, Ordering::Relaxed);
+        self.with(|running| running.push(Running { serial, id: id.clone(), _cancel: cancel }));
+        Entry { calls: self.clone(), serial, cancelled }
+    }
+
+    /// Cancels the calls of this id. Unknown ids are fine: the answer may have crossed the cancellation.
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        self.with(|running| running.retain(|call| call.id != *id));
+    }
+
+    pub(crate) fn cancel_all(&self) {
+        self.with(Vec::clear);
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Vec<Running>)) {
+        change(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A registered call.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    calls: Arc<Calls>,
+    serial: u64,
+    cancelled: oneshot::Receiver<()>,
+}
+
+impl Entry {
+    /// What `work` gives, or `None` once it is cancelled.
+    pub(crate) async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            // Nothing is ever sent: the sender is dropped.
+            _ = &mut self.cancelled => None,
+            done = work => Some(done),
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.calls.with(|running| running.retain(|call| call.serial != self.serial));
+    }
+}
+
+/// A future whose panic is an outcome: a request is answered whatever happens behind the edge.
+pub(crate) struct CatchUnwind<F>(pub(crate) F);
+
+/// Something behind the edge panicked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panicked;
+
+impl<F: Future + Unpin> Future for CatchUnwind<F> {
+    type Output = Result<F::Output, Panicked>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // After a panic the future is not polled again, so nothing sees a state it left broken.
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(_) => Poll::Ready(Err(Panicked)),
+        }
+    }
+}
+
+/// A future that goes on by itself when it is dropped unfinished: a legacy client that is gone has not
+/// cancelled anything (protocol.md §20.12 no. 5). It ends with the gateway at the latest.
+pub(crate) struct Detached<T: Send + 'static> {
+    work: Option<Boxed<T>>,
+    phase: watch::Receiver<Phase>,
+}
+
+impl<T: Send + 'static> Detached<T> {
+    pub(crate) fn new(work: Boxed<T>, phase: watch::Receiver<Phase>) -> Self {
+        Self { work: Some(work), phase }
+    }
+}
+
+impl<T: Send + 'static> Future for Detached<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        let done = std::task::ready!(work.as_mut().poll(cx));
+        self.work = None;
+        Poll::Ready(done)
+    }
+}
+
+impl<T: Send + 'static> Drop for Detached<T> {
+    fn drop(&mut self) {
+        let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) else { return };
+        let mut phase = self.phase.clone();
+        drop(runtime.spawn(async move {
+            tokio::select! {
+                _ = work => {}
+                _ = phase.wait_for(|phase| *phase == Phase::Closed) => {}
+            }
+        }));
+    }
+}

@@ -1,0 +1,163 @@
+//! What an operator can see from outside, in OpenMetrics text.
+
+use std::sync::atomic::AtomicU64;
+
+use gateway_domain::{DownstreamStatus, Era};
+use gateway_protocol::method;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
+    registry::Registry,
+};
+
+/// The content type of [`Metrics::scrape`].
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Methods that have a label of their own; all others share one, so that a client cannot make labels.
+const METHODS: [&str; 6] = [
+    method::TOOLS_CALL,
+    method::TOOLS_LIST,
+    method::DISCOVER,
+    method::INITIALIZE,
+    method::PING,
+    method::LISTEN,
+];
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    method: &'static str,
+    era: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DownstreamLabels {
+    downstream: String,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StateLabels {
+    downstream: String,
+    state: &'static str,
+}
+
+/// The numbers of one edge.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    refused: Family<ReasonLabels, Counter>,
+    /// Progress and log messages that a client was too slow for.
+    pub(crate) dropped_events: Counter<u64, AtomicU64>,
+    in_flight: Gauge,
+    sessions: Gauge,
+    pub(crate) connections: Gauge,
+    up: Family<DownstreamLabels, Gauge>,
+    state: Family<StateLabels, Gauge>,
+}
+
+/// What is counted elsewhere and read when somebody looks.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    pub(crate) in_flight: usize,
+    pub(crate) sessions: usize,
+    pub(crate) downstreams: Vec<DownstreamStatus>,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("gateway");
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "What is running", build);
+        let mut metrics = Self {
+            registry: Registry::default(),
+            requests: Family::default(),
+            refused: Family::default(),
+            dropped_events: Counter::default(),
+            in_flight: Gauge::default(),
+            sessions: Gauge::default(),
+            connections: Gauge::default(),
+            up: Family::default(),
+            state: Family::default(),
+        };
+        registry.register("requests", "Requests answered, by how", metrics.requests.clone());
+        registry.register("refused", "Messages refused before they were requests", metrics.refused.clone());
+        let dropped = metrics.dropped_events.clone();
+        registry.register("events_dropped", "Progress and log messages not delivered", dropped);
+        registry.register("requests_in_flight", "Requests being answered", metrics.in_flight.clone());
+        registry.register("sessions", "Legacy sessions", metrics.sessions.clone());
+        registry.register("connections", "Open client connections", metrics.connections.clone());
+        registry.register("downstream_up", "Whether a downstream can be used", metrics.up.clone());
+        registry.register("downstream_state", "The state a downstream is in", metrics.state.clone());
+        metrics.registry = registry;
+        metrics
+    }
+
+    /// Counts an answer; `outcome` is `ok` or the kind of error.
+    pub(crate) fn answered(&self, method: &str, era: Era, outcome: &'static str) {
+        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
+        let labels = RequestLabels { method, era: era.as_str(), outcome };
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    /// Counts a message that did not become a request.
+    pub(crate) fn refused(&self, reason: &'static str) {
+        self.refused.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// Everything as text.
+    pub(crate) fn scrape(&self, readings: &Readings) -> String {
+        self.in_flight.set(gauge(readings.in_flight));
+        self.sessions.set(gauge(readings.sessions));
+        self.up.clear();
+        self.state.clear();
+        for status in &readings.downstreams {
+            use gateway_domain::DownstreamState::{Degraded, Ready};
+            let downstream = status.name.to_string();
+            let up = matches!(status.state, Ready | Degraded);
+            self.up.get_or_create(&DownstreamLabels { downstream: downstream.clone() }).set(up.into());
+            let labels = StateLabels { downstream, state: status.state.as_str() };
+            self.state.get_or_create(&labels).set(1);
+        }
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_by_method_era_and_outcome() {
+        let metrics = Metrics::new();
+        metrics.answered("tools/call", Era::Modern, "ok");
+        metrics.answered("tools/call", Era::Modern, "ok");
+        metrics.answered("made/up\"}", Era::Legacy, "unknown_method");
+        metrics.refused("not_json");
+        let readings = Readings { in_flight: 3, sessions: 2, downstreams: Vec::new() };
+        let text = metrics.scrape(&readings);
+        for line in [
+            r#"gateway_requests_total{method="tools/call",era="modern",outcome="ok"} 2"#,
+            r#"gateway_requests_total{method="other",era="legacy",outcome="unknown_method"} 1"#,
+            r#"gateway_refused_total{reason="not_json"} 1"#,
+            "gateway_requests_in_flight 3",
+            "gateway_sessions 2",
+            concat!(r#"gateway_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+    }
+}

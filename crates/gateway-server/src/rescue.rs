@@ -1,0 +1,357 @@
+//! The one table from errors to statuses, codes and data (design §8; requirements.md §7c). Texts never
+//! name hosts, URLs or commands: those are for the log.
+
+use std::{borrow::Cow, fmt::Write};
+
+use gateway_domain::{
+    CallerError, DownstreamError, DownstreamFault, Era, Error, Execution, OperatorError, RawJson,
+};
+use gateway_protocol::{
+    EnvelopeError, EnvelopeFault, RequestId, Revision, code, headers::HeaderMismatch, meta::MetaError, write,
+};
+use http::StatusCode;
+
+use crate::endpoint::Answer;
+
+/// What the edge itself refuses, before or instead of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No `Host`, two of them, or one that is none.
+    MalformedHost,
+    /// A host or an origin that may not call.
+    Forbidden,
+    /// No key, or a wrong one.
+    Unauthorized,
+    /// No such path.
+    NoSuchPath,
+    /// The path has no such method.
+    MethodNotAllowed,
+    /// A request with a body in a version of HTTP whose framing is ambiguous.
+    HttpVersion,
+    /// The client accepts neither JSON nor event streams, or not the one there is.
+    NotAcceptable,
+    /// The body is not plain `application/json`.
+    MediaType,
+    BodyTooLarge {
+        limit: usize,
+    },
+    BodyTimeout,
+    /// The body broke off or its framing is wrong.
+    BodyUnreadable,
+    Envelope(EnvelopeError),
+    /// An array where the revision has none, or something that may not stand in one.
+    Batch(&'static str),
+    HeaderMismatch(HeaderMismatch),
+    /// The version header and the envelope name different revisions.
+    VersionMismatch,
+    Meta(MetaError),
+    /// The version header is modern and there is no envelope.
+    EnvelopeMissing,
+    UnsupportedVersion {
+        requested: String,
+    },
+    /// A legacy message whose version header names no legacy revision.
+    LegacyVersion,
+    UnknownMethod,
+    /// A legacy message outside any session.
+    SessionMissing,
+    /// The same over stdio.
+    NotInitialized,
+    /// A session that is not there, has ended, or is another's.
+    SessionUnknown,
+    /// No session can be had now.
+    SessionsFull,
+    /// The session has its stream already.
+    StreamTaken,
+    /// The caller has too many streams.
+    StreamsFull,
+    /// The caller has too many requests in flight.
+    CallerBusy,
+    /// Everybody together has, or too much is held in buffers.
+    Busy,
+}
+
+/// A row's right side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) status: StatusCode,
+    pub(crate) code: i64,
+    pub(crate) kind: &'static str,
+    pub(crate) message: Cow<'static, str>,
+    pub(crate) downstream: Option<String>,
+    pub(crate) retryable: bool,
+    pub(crate) may_have_executed: bool,
+    /// More members of `data`, as they stand in JSON, with a comma in front.
+    more: String,
+}
+
+impl Verdict {
+    fn new(status: StatusCode, code: i64, kind: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            code,
+            kind,
+            message: message.into(),
+            downstream: None,
+            retryable: false,
+            may_have_executed: false,
+            more: String::new(),
+        }
+    }
+
+    fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// The error object.
+    pub(crate) fn object(&self) -> String {
+        let mut data = format!(r#"{{"kind":"{}""#, self.kind);
+        if let Some(downstream) = &self.downstream {
+            // Writing to a String does not fail.
+            let _ = write!(data, r#","downstream":{}"#, RawJson::string(downstream));
+        }
+        let _ = write!(
+            data,
+            r#","retryable":{},"may_have_executed":{}{}}}"#,
+            self.retryable, self.may_have_executed, self.more
+        );
+        write::error_object(self.code, &self.message, Some(&data))
+    }
+
+    /// The response to the request of this id; without one if it could not be read.
+    pub(crate) fn answer(&self, id: Option<&RequestId>) -> Answer {
+        Answer::error(self.status, write::error(id, self.object().as_bytes()), self.kind)
+    }
+}
+
+impl Refusal {
+    pub(crate) fn answer(&self, era: Era, id: Option<&RequestId>) -> Answer {
+        self.verdict(era).answer(id)
+    }
+
+    /// Only an unknown method is told differently by era: a legacy client takes 404 for a dead session
+    /// (protocol.md §20.12 no. 6).
+    pub(crate) fn verdict(&self, era: Era) -> Verdict {
+        use StatusCode as S;
+        let invalid =
+            |status, kind, message: &'static str| Verdict::new(status, code::INVALID_REQUEST, kind, message);
+        match self {
+            Self::MalformedHost => {
+                invalid(S::BAD_REQUEST, "malformed_host", "the Host header is missing, repeated or malformed")
+            }
+            Self::Forbidden => invalid(S::FORBIDDEN, "forbidden", "this host or origin may not call"),
+            Self::Unauthorized => {
+                let text = "a bearer key is required, and the one given, if any, is not known";
+                Verdict::new(S::UNAUTHORIZED, code::UNAUTHORIZED, "unauthorized", text)
+            }
+            Self::NoSuchPath => invalid(S::NOT_FOUND, "unknown_path", "there is nothing at this path"),
+            Self::MethodNotAllowed => {
+                invalid(S::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not have that method")
+            }
+            Self::HttpVersion => {
+                invalid(S::HTTP_VERSION_NOT_SUPPORTED, "http_version", "messages need HTTP/1.1")
+            }
+            Self::NotAcceptable => invalid(
+                S::NOT_ACCEPTABLE,
+                "not_acceptable",
+                "Accept must list application/json and text/event-stream",
+            ),
+            Self::MediaType => invalid(
+                S::UNSUPPORTED_MEDIA_TYPE,
+                "media_type",
+                "the body must be application/json without a content encoding",
+            ),
+            Self::BodyTooLarge { limit } => Verdict::new(
+                S::PAYLOAD_TOO_LARGE,
+                code::INVALID_REQUEST,
+                "too_large",
+                format!("the message is larger than {limit} bytes"),
+            ),
+            Self::BodyTimeout => invalid(S::REQUEST_TIMEOUT, "body_timeout", "the body took too long"),
+            Self::BodyUnreadable => invalid(S::BAD_REQUEST, "body_unreadable", "the body broke off"),
+            Self::Envelope(error) => {
+                let (code, kind) = match error.fault {
+                    EnvelopeFault::NotJson(_) => (code::PARSE_ERROR, "not_json"),
+                    EnvelopeFault::NotAMessage(_) | EnvelopeFault::NotAcceptable(_) => {
+                        (code::INVALID_REQUEST, "not_a_message")
+                    }
+                };
+                Verdict::new(S::BAD_REQUEST, code, kind, error.to_string())
+            }
+            Self::Batch(reason) => invalid(S::BAD_REQUEST, "batch", reason),
+            _ => self.overload().unwrap_or_else(|| self.protocol(era)),
+        }
+    }
+
+    /// The rows that say "not now".
+    fn overload(&self) -> Option<Verdict> {
+        use StatusCode as S;
+        let (status, kind, message) = match self {
+            Self::StreamsFull => {
+                (S::TOO_MANY_REQUESTS, "too_many_streams", "too many open streams of this caller")
+            }
+            Self::CallerBusy => {
+                (S::TOO_MANY_REQUESTS, "caller_overloaded", "too many requests of this caller in flight")
+            }
+            Self::Busy => (S::SERVICE_UNAVAILABLE, "overloaded", "too many requests in flight"),
+            Self::SessionsFull => (S::SERVICE_UNAVAILABLE, "too_many_sessions", "too many sessions in use"),
+            _ => return None,
+        };
+        Some(Verdict::new(status, code::INTERNAL_ERROR, kind, message).retryable())
+    }
+
+    /// The rows of the protocol's own rules.
+    fn protocol(&self, era: Era) -> Verdict {
+        use StatusCode as S;
+        match self {
+            Self::HeaderMismatch(error) => {
+                Verdict::new(S::BAD_REQUEST, code::HEADER_MISMATCH, "header_mismatch", error.to_string())
+            }
+            Self::VersionMismatch => Verdict::new(
+                S::BAD_REQUEST,
+                code::HEADER_MISMATCH,
+                "header_mismatch",
+                "header MCP-Protocol-Version differs from the body",
+            ),
+            Self::Meta(error) => {
+                Verdict::new(S::BAD_REQUEST, code::INVALID_PARAMS, "invalid_meta", error.to_string())
+            }
+            Self::EnvelopeMissing => Verdict::new(
+                S::BAD_REQUEST,
+                code::INVALID_PARAMS,
+                "invalid_meta",
+                "`_meta` member `io.modelcontextprotocol/protocolVersion` is missing",
+            ),
+            Self::UnsupportedVersion { requested } => unsupported(requested),
+            Self::LegacyVersion => Verdict::new(
+                S::BAD_REQUEST,
+                code::INVALID_REQUEST,
+                "unsupported_version",
+                "header MCP-Protocol-Version does not name a revision that is spoken here",
+            ),
+            Self::UnknownMethod => {
+                let status = if era == Era::Modern { S::NOT_FOUND } else { S::OK };
+                Verdict::new(status, code::METHOD_NOT_FOUND, "unknown_method", "Method not found")
+            }
+            Self::SessionMissing => Verdict::new(
+                S::BAD_REQUEST,
+                code::NO_SESSION,
+                "session_missing",
+                "header Mcp-Session-Id is missing; begin with initialize",
+            ),
+            Self::NotInitialized => Verdict::new(
+                S::BAD_REQUEST,
+                code::INVALID_REQUEST,
+                "not_initialized",
+                "the session has not begun; begin with initialize",
+            ),
+            Self::StreamTaken => Verdict::new(
+                S::CONFLICT,
+                code::INVALID_REQUEST,
+                "stream_taken",
+                "the session has an open stream already",
+            ),
+            _ => Verdict::new(
+                S::NOT_FOUND,
+                code::NO_SESSION,
+                "session_unknown",
+                "Session not found; begin again with initialize",
+            ),
+        }
+    }
+}
+
+fn unsupported(requested: &str) -> Verdict {
+    let mut supported = String::new();
+    for revision in Revision::ALL {
+        let comma = if supported.is_empty() { "" } else { "," };
+        let _ = write!(supported, r#"{comma}"{revision}""#);
+    }
+    let mut verdict = Verdict::new(
+        StatusCode::BAD_REQUEST,
+        code::UNSUPPORTED_VERSION,
+        "unsupported_version",
+        "Unsupported protocol version",
+    );
+    verdict.more = format!(r#","supported":[{supported}],"requested":{}"#, RawJson::string(requested));
+    verdict
+}
+
+/// The rows of what went wrong behind the edge. In both eras these are in-band answers, status 200, but
+/// for overload.
+pub(crate) fn rescue(error: &Error) -> Verdict {
+    let ok = StatusCode::OK;
+    match error {
+        Error::Caller(error) => caller(error),
+        Error::Downstream(error) => downstream(error),
+        Error::Operator(OperatorError::Configuration { .. }) => {
+            Verdict::new(ok, code::INTERNAL_ERROR, "configuration", "the gateway is not configured for this")
+        }
+        Error::Internal(_) => {
+            let mut verdict = Verdict::new(ok, code::INTERNAL_ERROR, "internal", "Internal error");
+            verdict.may_have_executed = true;
+            verdict
+        }
+    }
+}
+
+fn caller(error: &CallerError) -> Verdict {
+    let params = |kind, text: String| Verdict::new(StatusCode::OK, code::INVALID_PARAMS, kind, text);
+    match error {
+        CallerError::UnknownTool { name } => params("unknown_tool", format!("Unknown tool: {name}")),
+        CallerError::UnknownDownstream { name } => {
+            params("unknown_downstream", format!("Unknown downstream: {name}"))
+        }
+        CallerError::InvalidParams { reason } => {
+            params("invalid_params", format!("Invalid params: {reason}"))
+        }
+        CallerError::InvalidCursor => params("invalid_cursor", "Invalid cursor".to_owned()),
+        CallerError::Overloaded { .. } => {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            Verdict::new(status, code::INTERNAL_ERROR, "caller_overloaded", error.to_string()).retryable()
+        }
+        CallerError::SessionClosed => Verdict::new(
+            StatusCode::OK,
+            code::INTERNAL_ERROR,
+            "session_closed",
+            "the session has been closed",
+        ),
+        CallerError::Cancelled => {
+            let mut verdict =
+                Verdict::new(StatusCode::OK, code::INTERNAL_ERROR, "cancelled", "cancelled by the caller");
+            verdict.may_have_executed = true;
+            verdict
+        }
+    }
+}
+
+fn downstream(error: &DownstreamError) -> Verdict {
+    use DownstreamFault as F;
+    // What happened, and whether trying again may help if the call has not run.
+    let (text, transient): (Cow<'static, str>, bool) = match &error.fault {
+        F::Unreachable { .. } => ("cannot be reached".into(), true),
+        F::Ended { .. } => ("ended before it answered".into(), true),
+        F::Handshake { .. } => ("refused the handshake".into(), false),
+        F::TimedOut { after } => (format!("did not answer within {after:?}").into(), true),
+        F::Nonsense { .. } => ("answered with something that is not MCP".into(), false),
+        F::TooLarge { limit } => (format!("answered with more than {limit} bytes").into(), false),
+        F::Status { status } => (format!("answered HTTP status {status}").into(), true),
+        F::Unauthorized { .. } => ("refused the gateway's credentials".into(), false),
+        F::Exhausted { .. } => ("has no free session".into(), true),
+        F::Broken { retry_in, .. } => {
+            (format!("failed too often and is not tried again for {retry_in:?}").into(), true)
+        }
+        F::Closed => ("has been closed".into(), true),
+        F::InputRequired => ("asked for input, which this client cannot give".into(), false),
+    };
+    let message = format!("downstream `{}` {text}", error.downstream);
+    let mut verdict = Verdict::new(StatusCode::OK, code::INTERNAL_ERROR, error.fault.kind(), message);
+    verdict.downstream = Some(error.downstream.to_string());
+    verdict.may_have_executed = error.execution == Execution::Possible;
+    verdict.retryable = transient && error.execution == Execution::NotStarted;
+    verdict
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+//! The stdio face: the same endpoint for one client, a message a line, both eras in one process
+//! (protocol.md §3, §7.1).
+
+use std::{future::Future, io, pin::pin, sync::Arc};
+
+use bytes::Bytes;
+use gateway_domain::{Era, View};
+use gateway_protocol::{
+    EnvelopeError, Incoming, Message, Notification, Request,
+    era::{Facts, Kind, Verdict, classify, envelope_version},
+    method,
+    ndjson::{Line, LineDecoder},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter},
+    sync::mpsc,
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
+
+use crate::{
+    config::ServerConfig,
+    edge::{Edge, Phase, Ports},
+    endpoint::{Answer, Payload, Reply, Visit, legacy, modern},
+    in_flight::Calls,
+    listen::{Changes, list_changed},
+    rescue::Refusal,
+    session::Session,
+};
+
+/// How many messages may wait for a client that reads slowly before their makers do.
+const WAITING: usize = 64;
+/// Requests that are refused for being too many wait to be told so; this many may.
+const REFUSED: usize = 64;
+/// How much is read at a time.
+const READ: usize = 16 << 10;
+
+/// Serves one client until `reader` ends or `shutdown` is ready; then streams end and requests in flight
+/// are answered, at most for the drain time. Of the configuration, clients, hosts, origins and addresses
+/// have no meaning here.
+///
+/// Dropping the future cancels everything.
+///
+/// # Errors
+/// What reading or writing fails with; a client that has closed its end of `writer` is an error too.
+pub async fn serve<R, W>(
+    config: ServerConfig,
+    ports: Ports,
+    reader: R,
+    writer: W,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let edge = Edge::new(ServerConfig { clients: Vec::new(), ..config }, ports);
+    // Without clients everybody is somebody.
+    let Ok(principal) = edge.authority.identify(&http::HeaderMap::new()).cloned() else {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    };
+    let (mouth, messages) = mpsc::channel(WAITING);
+    let mut writing = JoinSet::new();
+    writing.spawn(write(messages, writer));
+    let visit = Visit { edge: edge.clone(), principal, view: View::All, streams: true };
+    let mut client = Client { visit, mouth, calls: Arc::default(), session: None, running: JoinSet::new() };
+
+    let ended = tokio::select! {
+        ended = client.read(reader) => ended,
+        () = shutdown => Ok(()),
+        written = writing.join_next() => written.and_then(Result::ok).unwrap_or(Ok(())),
+    };
+    edge.phase.send_replace(Phase::Draining);
+    let drain = edge.config.limits.drain;
+    let rest = async {
+        client.finish().await;
+        match writing.join_next().await {
+            Some(Ok(written)) => written,
+            _ => Ok(()),
+        }
+    };
+    let written = timeout(drain, rest).await.unwrap_or(Ok(()));
+    edge.phase.send_replace(Phase::Closed);
+    ended.and(written)
+}
+
+/// What is known about the one client.
+struct Client {
+    visit: Visit,
+    mouth: mpsc::Sender<Payload>,
+    /// Modern requests in flight. Legacy ones are their session's.
+    calls: Arc<Calls>,
+    session: Option<Opened>,
+    running: JoinSet<()>,
+}
+
+struct Opened {
+    session: Arc<Session>,
+    /// Tells the client about changes.
+    news: AbortOnDrop,
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Client {
+    /// Takes messages until there are no more.
+    async fn read(&mut self, reader: impl AsyncRead + Unpin) -> io::Result<()> {
+        let limits = &self.visit.edge.config.limits;
+        let most = limits.in_flight_per_caller + limits.listens_per_caller + REFUSED;
+        let mut decoder = LineDecoder::new(limits.body_bytes);
+        let mut reader = pin!(reader);
+        loop {
+            while let Some(line) = decoder.next_line() {
+                self.take(line).await;
+                while self.running.len() >= most {
+                    self.running.join_next().await;
+                }
+            }
+            while self.running.try_join_next().is_some() {}
+            decoder.buffer().reserve(READ);
+            if reader.read_buf(decoder.buffer()).await? == 0 {
+                if let Some(line) = decoder.finish() {
+                    self.take(line).await;
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for what is in flight and lets go of everything.
+    async fn finish(mut self) {
+        while self.running.join_next().await.is_some() {}
+        let edge = &self.visit.edge;
+        if let Some(opened) = self.session.take() {
+            drop(opened.news);
+            edge.end(&opened.session).await;
+        }
+        let key = edge.modern_key(&self.visit.principal.caller);
+        edge.ports.sessions.end(&key).await;
+    }
+
+    async fn take(&mut self, line: Line) {
+        let limit = self.visit.edge.config.limits.body_bytes;
+        match line {
+            Line::TooLong => self.refuse(&Refusal::BodyTooLarge { limit }).await,
+            Line::Text(text) => self.message(text).await,
+        }
+    }
+
+    async fn message(&mut self, text: Bytes) {
+        match Incoming::parse(text) {
+            Ok(Incoming::Single(Message::Request(request))) => self.request(request).await,
+            Ok(Incoming::Single(Message::Notification(notification))) => self.notification(&notification),
+            // Nothing has been asked of the client, so there is nothing that this could answer.
+            Ok(Incoming::Single(Message::Response(_))) => {}
+            Ok(Incoming::Batch(messages)) => self.batch(messages).await,
+            Err(error) => {
+                let id = error.id.clone();
+                let answer = Refusal::Envelope(error).answer(Era::Modern, id.as_ref());
+                self.visit.edge.metrics.refused(answer.kind);
+                self.say(answer.payload).await;
+            }
+        }
+    }
+
+    async fn request(&mut self, request: Request) {
+        let envelope = envelope_version(request.params.meta.as_ref());
+        let verdict = classify(Facts {
+            kind: Kind::Request(&request.method),
+            envelope_version: envelope.as_deref(),
+            header_version: None,
+            has_session: self.session.is_some(),
+        });
+        let (era, refusal) = match (verdict, &self.session) {
+            (Verdict::Modern, _) => {
+                let (visit, calls) = (self.visit.clone(), self.calls.clone());
+                return self.spawn(async move { modern::answer(&visit, request, None, Some(&calls)).await });
+            }
+            (Verdict::Handshake, _) => return self.handshake(&request).await,
+            (Verdict::Legacy, Some(Opened { session, .. })) => {
+                let (visit, session) = (self.visit.clone(), session.clone());
+                return self.spawn(async move { legacy::answer(&visit, &session, request, false).await });
+            }
+            (Verdict::Legacy, None) if request.method == method::PING => {
+                return self.say(Answer::result(&request.id, b"{}").payload).await;
+            }
+            (Verdict::Legacy, None) => (Era::Legacy, Refusal::NotInitialized),
+            (Verdict::EnvelopeMissing, _) => (Era::Modern, Refusal::EnvelopeMissing),
+            (Verdict::HeaderMismatch, _) => (Era::Modern, Refusal::VersionMismatch),
+            (Verdict::EnvelopeUnusable, _) => {
+                (Era::Modern, Refusal::UnsupportedVersion { requested: envelope.unwrap_or_default() })
+            }
+        };
+        let answer = refusal.answer(era, Some(&request.id));
+        self.visit.edge.answered(&request.method, era, &answer);
+        self.say(answer.payload).await;
+    }
+
+    /// Selects legacy semantics for messages without an envelope. A second handshake begins anew.
+    async fn handshake(&mut self, request: &Request) {
+        let opened = match legacy::negotiate(&self.visit, request) {
+            Ok(revision) => Session::new(self.visit.principal.clone(), View::All, revision)
+                .map_err(|refusal| refusal.answer(Era::Legacy, Some(&request.id))),
+            Err(answer) => Err(answer),
+        };
+        let session = match opened {
+            Ok(session) => session,
+            Err(answer) => return self.say(answer.payload).await,
+        };
+        let welcome = legacy::welcome(&self.visit, &request.id, session.revision());
+        let news = AbortOnDrop(tokio::spawn(tell_changes(&self.visit, &session, &self.mouth)));
+        if let Some(earlier) = self.session.replace(Opened { session, news }) {
+            let edge = self.visit.edge.clone();
+            self.running.spawn(async move { edge.end(&earlier.session).await });
+        }
+        self.say(welcome.payload).await;
+    }
+
+    fn notification(&self, notification: &Notification) {
+        if notification.method == method::CANCELLED
+            && let Some(id) = legacy::cancelled(notification)
+        {
+            self.calls.cancel(&id);
+        }
+        if let Some(Opened { session, .. }) = &self.session {
+            legacy::notice(session, notification);
+        }
+    }
+
+    async fn batch(&mut self, messages: Vec<Result<Message, EnvelopeError>>) {
+        let session = self.session.as_ref().map(|opened| opened.session.clone());
+        let Some(session) = session.filter(|session| session.revision().has_batches()) else {
+            return self.refuse(&Refusal::Batch("an array, where one message is expected")).await;
+        };
+        let (visit, mouth) = (self.visit.clone(), self.mouth.clone());
+        self.running.spawn(async move {
+            if let Some(answers) = legacy::batch(&visit, &session, messages, false).await {
+                let _ = mouth.send(answers).await;
+            }
+        });
+    }
+
+    fn spawn(&mut self, answer: impl Future<Output = Reply> + Send + 'static) {
+        let mouth = self.mouth.clone();
+        self.running.spawn(async move {
+            match answer.await {
+                Reply::Message(answer) if answer.is_cancelled() => {}
+                Reply::Message(answer) => drop(mouth.send(answer.payload).await),
+                Reply::Conversation(mut conversation) => {
+                    while let Some(message) = conversation.next().await {
+                        if mouth.send(message).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    async fn refuse(&self, refusal: &Refusal) {
+        let answer = refusal.answer(Era::Legacy, None);
+        self.visit.edge.metrics.refused(answer.kind);
+        self.say(answer.payload).await;
+    }
+
+    async fn say(&self, message: Payload) {
+        // Without a writer there is nobody to tell; the writer's own error ends the face.
+        let _ = self.mouth.send(message).await;
+    }
+}
+
+/// Tells a legacy client about changes from now on.
+fn tell_changes(
+    visit: &Visit,
+    session: &Arc<Session>,
+    mouth: &mpsc::Sender<Payload>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let mut changes = Changes::new(visit.edge.clone(), View::All);
+    let (session, mouth) = (session.clone(), mouth.downgrade());
+    async move {
+        while changes.next().await {
+            let Some(mouth) = mouth.upgrade() else { return };
+            if session.is_initialized() && mouth.send(list_changed()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn write(mut messages: mpsc::Receiver<Payload>, writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+    let mut writer = BufWriter::new(writer);
+    while let Some(Payload(parts)) = messages.recv().await {
+        for part in &parts {
+            writer.write_all(part).await?;
+        }
+        writer.write_all(b"\n").await?;
+        if messages.is_empty() {
+            writer.flush().await?;
+        }
+    }
+    writer.flush().await
+}

@@ -1,0 +1,18 @@
+//! The edge over real sockets and pipes, with ports that do what a test wants.
+
+#[cfg(test)]
+mod access;
+#[cfg(test)]
+mod drain;
+#[cfg(test)]
+mod legacy;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod listen;
+#[cfg(test)]
+mod modern;
+#[cfg(test)]
+mod stdio;
+#[cfg(test)]
+mod support;

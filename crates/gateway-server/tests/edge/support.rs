@@ -1,0 +1,298 @@
+//! A server in front of ports that do what a test wants.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gateway_domain::{
+    Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, DownstreamName, DownstreamState,
+    DownstreamStatus, Error, Event, OfferedTool, Outcome, ParamHeader, ParamKind, PeerError, RawJson,
+    RawObject, SessionKey, Sessions, Target, Tool, ToolsPage, View,
+};
+use gateway_protocol::Implementation;
+use gateway_server::{Ports, Server, ServerConfig};
+use gateway_testkit::client::{HttpClient, Speaks};
+use tokio::{
+    sync::{Notify, oneshot, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+
+pub(crate) const MODERN: &str = "2026-07-28";
+pub(crate) const OURS: &str =
+    r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"gateway","title":"Gateway","version":"1"}}"#;
+
+/// What the ports were told, and what they say.
+pub(crate) struct World {
+    pub(crate) generation: watch::Sender<u64>,
+    pub(crate) page: Mutex<RawJson>,
+    /// Calls of `hang` and `slow` that have begun, were dropped unfinished, or finished.
+    pub(crate) begun: AtomicUsize,
+    pub(crate) dropped: AtomicUsize,
+    pub(crate) finished: AtomicUsize,
+    /// Lets one call of `slow` go on.
+    pub(crate) go: Notify,
+    pub(crate) ended: Mutex<Vec<SessionKey>>,
+    pub(crate) state: Mutex<DownstreamState>,
+    pub(crate) calls: Mutex<Vec<(Caller, SessionKey)>>,
+}
+
+impl World {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            generation: watch::Sender::new(1),
+            page: Mutex::new(RawJson::parse(r#"[{"name":"files__echo","n":1.0}]"#).unwrap()),
+            begun: AtomicUsize::new(0),
+            dropped: AtomicUsize::new(0),
+            finished: AtomicUsize::new(0),
+            go: Notify::new(),
+            ended: Mutex::default(),
+            state: Mutex::new(DownstreamState::Ready),
+            calls: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn ports(self: &Arc<Self>) -> Ports {
+        Ports { directory: self.clone(), dispatcher: self.clone(), sessions: self.clone() }
+    }
+
+    pub(crate) fn change(&self) {
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Waits until a counter has the value; a test that waits in vain fails.
+    pub(crate) async fn reaches(&self, counter: &AtomicUsize, value: usize) {
+        until(|| counter.load(Ordering::SeqCst) == value).await;
+    }
+}
+
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    let wait = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), wait).await.expect("the condition was not met within 5 s");
+}
+
+/// Stays the same for this long: nothing that should not happen happens.
+pub(crate) const QUIET: Duration = Duration::from_millis(60);
+
+pub(crate) fn files() -> DownstreamName {
+    DownstreamName::parse("files").unwrap()
+}
+
+#[async_trait]
+impl Directory for World {
+    async fn tools(&self, view: &View, _: &Caller, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+        let page = self.page.lock().unwrap().clone();
+        match (view, cursor) {
+            (View::All, None) => Ok(ToolsPage { tools: page, next_cursor: Some("c\"1".to_owned()) }),
+            (_, None | Some("c\"1" | "")) => Ok(ToolsPage { tools: page, next_cursor: None }),
+            _ => Err(CallerError::InvalidCursor.into()),
+        }
+    }
+
+    fn tool(&self, _: &View, _: &Caller, name: &str) -> Option<Arc<OfferedTool>> {
+        let region = ParamHeader { name: "Region".into(), path: ["region".to_owned()].into(), kind: ParamKind::String };
+        let headers: Arc<[ParamHeader]> = if name == "files__mirrored" { [region].into() } else { [].into() };
+        let offered = OfferedTool { downstream: files(), tool: Tool::new(name), headers };
+        name.starts_with("files__").then(|| Arc::new(offered))
+    }
+
+    fn has_view(&self, view: &View) -> bool {
+        matches!(view, View::All) || *view == View::Downstream(files())
+    }
+
+    fn generation(&self, _: &View) -> u64 {
+        *self.generation.borrow()
+    }
+
+    async fn changed(&self, _: &View, seen: u64) -> u64 {
+        let mut generations = self.generation.subscribe();
+        *generations.wait_for(|generation| *generation != seen).await.unwrap()
+    }
+
+    fn downstreams(&self) -> Vec<DownstreamStatus> {
+        vec![DownstreamStatus {
+            name: files(),
+            state: *self.state.lock().unwrap(),
+            reason: None,
+            protocol: None,
+            server: None,
+            tools: 1,
+            aliases: Vec::new(),
+            dropped: Vec::new(),
+            started: None,
+            required: true,
+        }]
+    }
+}
+
+/// Counts a call that was dropped before it finished.
+struct Running<'a>(&'a World, bool);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let counter = if self.1 { &self.0.finished } else { &self.0.dropped };
+        counter.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn object(text: impl Into<String>) -> RawObject {
+    RawObject::parse(text.into()).unwrap()
+}
+
+#[async_trait]
+impl Dispatcher for World {
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        let Target::Exposed { name, .. } = &call.target else { panic!("the edge does not resolve") };
+        self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
+        let arguments = call.params.object.get("arguments").map_or("{}".to_owned(), |a| a.to_string());
+        let complete = |text: String| Ok(Outcome::Complete(object(text)));
+        let progress = |text: &str| call.exchange.events.emit(Event::Progress(object(text)));
+        match name.trim_start_matches("files__") {
+            "echo" | "mirrored" => complete(format!(r#"{{"content":[],"structuredContent":{arguments}}}"#)),
+            "strange" => complete(arguments),
+            "yield" => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                complete(format!(r#"{{"content":[],"structuredContent":{arguments}}}"#))
+            }
+            "hang" => {
+                let _running = Running(self, false);
+                self.begun.fetch_add(1, Ordering::SeqCst);
+                std::future::pending().await
+            }
+            "slow" => {
+                let mut running = Running(self, false);
+                self.begun.fetch_add(1, Ordering::SeqCst);
+                self.go.notified().await;
+                running.1 = true;
+                complete(r#"{"content":[]}"#.to_owned())
+            }
+            "progress" => {
+                for step in ["1", "2.5", "2.5", "1", "3"] {
+                    progress(&format!(r#"{{"progressToken":99,"progress":{step},"x":1.0}}"#));
+                }
+                let text = r#"{"level":"info","data":"i"}"#;
+                call.exchange.events.emit(Event::Log(object(text)));
+                tokio::task::yield_now().await;
+                progress(r#"{"progressToken":99,"progress":4}"#);
+                complete(r#"{"content":[]}"#.to_owned())
+            }
+            "progress_then_hang" => {
+                let _running = Running(self, false);
+                self.begun.fetch_add(1, Ordering::SeqCst);
+                progress(r#"{"progressToken":99,"progress":1}"#);
+                std::future::pending().await
+            }
+            "flood" => {
+                (0..1000).for_each(|step| progress(&format!(r#"{{"progress":{step}}}"#)));
+                complete(r#"{"content":[]}"#.to_owned())
+            }
+            "panic" => panic!("on purpose"),
+            "down" => Err(DownstreamFault::Ended { reason: "secret".to_owned() }.before(&files())),
+            "input" => Ok(Outcome::InputRequired { requests: None, state: None }),
+            "refuse" => Ok(Outcome::Failed(PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap())),
+            _ => Err(CallerError::UnknownTool { name: name.to_string() }.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Sessions for World {
+    async fn end(&self, key: &SessionKey) {
+        self.ended.lock().unwrap().push(key.clone());
+    }
+}
+
+/// A server in the same process.
+pub(crate) struct Served {
+    pub(crate) world: Arc<World>,
+    pub(crate) addr: SocketAddr,
+    pub(crate) admin: Option<SocketAddr>,
+    pub(crate) stop: Option<oneshot::Sender<()>>,
+    pub(crate) served: JoinHandle<bool>,
+}
+
+pub(crate) fn config() -> ServerConfig {
+    ServerConfig::new(Implementation::new("gateway", "Gateway", "1"))
+}
+
+pub(crate) async fn start(configure: impl FnOnce(&mut ServerConfig)) -> Served {
+    let world = World::new();
+    let mut config = config();
+    configure(&mut config);
+    let server = Server::bind(config, world.ports()).await.unwrap();
+    let (addr, admin) = (server.local_addr(), server.admin_addr());
+    let (stop, stopped) = oneshot::channel();
+    let served = tokio::spawn(server.run(async { drop(stopped.await) }));
+    Served { world, addr, admin, stop: Some(stop), served }
+}
+
+pub(crate) fn world() -> Arc<World> {
+    World::new()
+}
+
+impl Served {
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.addr)
+    }
+
+    pub(crate) fn modern(&self) -> HttpClient {
+        HttpClient::new(&self.url(), Speaks::modern()).unwrap()
+    }
+
+    pub(crate) async fn legacy(&self, revision: &str) -> HttpClient {
+        HttpClient::connect(&self.url(), Speaks::Legacy(revision.to_owned())).await.unwrap()
+    }
+
+    /// Sends one request as it is and gives status, head and body of the answer.
+    pub(crate) async fn raw(&self, text: &str) -> Raw {
+        raw(self.addr, text).await
+    }
+
+    /// POSTs a body with these header lines besides the usual ones.
+    pub(crate) async fn post(&self, headers: &str, body: &str) -> Raw {
+        self.raw(&post(self.addr, headers, body)).await
+    }
+}
+
+pub(crate) fn post(addr: SocketAddr, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n{headers}\r\n{body}"
+    )
+}
+
+/// An answer, taken apart.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+pub(crate) async fn raw(addr: SocketAddr, text: &str) -> Raw {
+    let quiet = Duration::from_secs(2);
+    let bytes = gateway_testkit::client::raw_until(addr, text.as_bytes(), quiet).await.unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Raw { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+/// A modern envelope.
+pub(crate) fn envelope(version: &str) -> String {
+    format!(
+        r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+    )
+}

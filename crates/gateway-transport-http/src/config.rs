@@ -1,0 +1,104 @@
+use std::{fmt, path::PathBuf, time::Duration};
+
+use gateway_protocol::{Implementation, Revision};
+
+/// Where a remote server is, what is sent to it, and the limits of what it may do.
+#[derive(Clone)]
+pub struct HttpConfig {
+    /// The endpoint: `http` or `https`, without user name and password.
+    pub url: String,
+    /// Headers that every request carries, such as `Authorization`. Headers that belong to HTTP or
+    /// MCP are refused when a factory is made; [`fmt::Debug`] shows no values.
+    pub headers: Vec<(String, String)>,
+    /// A PEM file with certificates to trust besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The same, as bytes.
+    pub ca_pem: Option<Vec<u8>>,
+    /// How long a TCP connection may take to come about. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How long opening a session may take in all. Default 30 s.
+    pub startup_timeout: Duration,
+    /// How long a call may take, counted anew with each progress notification. Default 60 s.
+    pub call_timeout: Duration,
+    /// How long a call may take however much progress it reports. Default 600 s.
+    pub max_call_time: Duration,
+    /// How long a page of tools, a ping, or the answer to a server's own request may take. Default 10 s.
+    pub request_timeout: Duration,
+    /// How long farewells may take: cancel notifications, the end of a session. Default 2 s.
+    pub close_timeout: Duration,
+    /// The largest JSON body and the largest event of a stream. Default 16 MiB.
+    pub max_message_bytes: usize,
+    /// The most bytes of header fields in an answer, and the size of a connection's read buffer, which is
+    /// 8 KiB at least. Default 64 KiB.
+    pub max_header_bytes: usize,
+    /// The most header fields in an answer. Default 100.
+    pub max_header_fields: usize,
+    /// The most notifications of one call that are passed on; more are dropped. Default 10,000.
+    pub max_notifications: usize,
+    /// The most errands of a kind that run beside calls at once: farewells, and unread ends of answers. What
+    /// is over is left out. Default 64.
+    pub max_errands: usize,
+    /// How long a connection is kept without use. Default 90 s.
+    pub idle_timeout: Duration,
+    /// The most connections that are kept without use. Default 128.
+    pub max_idle: usize,
+    /// How long it is believed that a server lacks an era (protocol.md §7.3: an upgrade would go
+    /// unnoticed). Default 10 min.
+    pub verdict_lifetime: Duration,
+    /// Whether sessions listen for changes of the server's tools where it announces them. The observer
+    /// needs to hear them from one session only: [`crate::HttpFactory::without_change_stream`] makes the
+    /// others. Default true.
+    pub change_stream: bool,
+    /// The longest pause before a lost change stream is opened again. It begins with 1 s, or with what the
+    /// server asks for, and doubles. Default 60 s.
+    pub max_reconnect_delay: Duration,
+    /// The only revision to speak. Default: any.
+    pub protocol: Option<Revision>,
+    /// Who we say we are. Default: `gatewayd` with this crate's version.
+    pub client: Implementation,
+}
+
+impl HttpConfig {
+    /// An endpoint with default limits and no headers.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            headers: Vec::new(),
+            ca_file: None,
+            ca_pem: None,
+            connect_timeout: Duration::from_secs(10),
+            startup_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            max_call_time: Duration::from_secs(600),
+            request_timeout: Duration::from_secs(10),
+            close_timeout: Duration::from_secs(2),
+            max_message_bytes: 16 << 20,
+            max_header_bytes: 64 << 10,
+            max_header_fields: 100,
+            max_notifications: 10_000,
+            max_errands: 64,
+            idle_timeout: Duration::from_secs(90),
+            max_idle: 128,
+            verdict_lifetime: Duration::from_secs(600),
+            change_stream: true,
+            max_reconnect_delay: Duration::from_secs(60),
+            protocol: None,
+            client: Implementation::new("gatewayd", "gatewayd", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}
+
+/// Neither header values nor the query of the URL, which may be secrets, are shown.
+impl fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url.split(['?', '#']).next().unwrap_or_default();
+        let url = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+        let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("HttpConfig")
+            .field("url", &url)
+            .field("headers", &headers)
+            .field("protocol", &self.protocol)
+            .field("change_stream", &self.change_stream)
+            .finish_non_exhaustive()
+    }
+}

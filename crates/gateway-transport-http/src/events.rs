@@ -1,0 +1,56 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway_domain::DownstreamFault;
+use gateway_protocol::sse::EventDecoder;
+use hyper::body::Incoming;
+
+use crate::{body, failure::Failure};
+
+/// Where a stream stands: what a server needs to know to go on with it (protocol.md §4.5).
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    /// The last event's id.
+    pub(crate) id: Option<String>,
+    /// How long the server wants us to wait before we come back.
+    pub(crate) retry: Option<Duration>,
+}
+
+/// The messages of one event stream.
+#[derive(Debug)]
+pub(crate) struct EventStream {
+    body: Incoming,
+    decoder: EventDecoder,
+}
+
+impl EventStream {
+    pub(crate) fn new(body: Incoming, limit: usize) -> Self {
+        Self { body, decoder: EventDecoder::new(limit) }
+    }
+
+    /// The next message's text; `None` when the stream has ended. Events of other names and events without
+    /// data are no messages. Cancel-safe.
+    pub(crate) async fn next(&mut self, place: &mut Place) -> Result<Option<Bytes>, Failure> {
+        loop {
+            let event = self.decoder.next_event();
+            match event.map_err(|error| Failure::during(DownstreamFault::TooLarge { limit: error.limit }))? {
+                Some(event) => {
+                    place.retry = event.retry.or(place.retry);
+                    place.id = event.id;
+                    if event.name.is_none() && !event.data.is_empty() {
+                        return Ok(Some(event.data));
+                    }
+                }
+                None => match body::piece(&mut self.body).await? {
+                    Some(data) => self.decoder.push(&data),
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// What is left of the body.
+    pub(crate) fn into_body(self) -> Incoming {
+        self.body
+    }
+}

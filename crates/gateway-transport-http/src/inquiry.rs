@@ -1,0 +1,213 @@
+use bytes::Bytes;
+use gateway_domain::{DownstreamFault, Event, Exchange, LogLevel};
+use gateway_protocol::{
+    Answer, Incoming as Messages, Message, Notification, RequestId, Response, headers::SESSION, method,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, response::Parts};
+use hyper::body::Incoming;
+
+use crate::{
+    body,
+    deadline::Deadline,
+    endpoint::Endpoint,
+    events::{EventStream, Place},
+    failure::Failure,
+    headers::{self, Form},
+    link::Link,
+};
+
+/// One request and the reading of its answer.
+pub(crate) struct Inquiry<'a> {
+    endpoint: &'a Endpoint,
+    id: u64,
+    /// The session it belongs to; `None` while one is being opened.
+    link: Option<&'a Link>,
+    /// The call it is, if it is one: where its progress and logs go.
+    exchange: Option<&'a Exchange>,
+    deadline: Deadline,
+    /// How many notifications have been passed on.
+    told: usize,
+}
+
+/// An answer and what came with it.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) response: Response,
+    /// The session that the answer names.
+    pub(crate) session: Option<HeaderValue>,
+}
+
+impl<'a> Inquiry<'a> {
+    pub(crate) fn new(endpoint: &'a Endpoint, id: u64, deadline: Deadline) -> Self {
+        Self { endpoint, id, link: None, exchange: None, deadline, told: 0 }
+    }
+
+    pub(crate) fn within(mut self, link: &'a Link, exchange: Option<&'a Exchange>) -> Self {
+        self.link = Some(link);
+        self.exchange = exchange;
+        self
+    }
+
+    /// Posts the request and reads until its answer is there. Dropping the future closes the connection.
+    pub(crate) async fn ask(&mut self, headers: HeaderMap, body: Vec<u8>) -> Result<Answered, Failure> {
+        let sent = self.endpoint.send(Method::POST, headers, body.into());
+        let (mut head, body) = self.deadline.bound(sent).await??.into_parts();
+        let response = match self.form(&head) {
+            Ok(Form::Events) => self.read_stream(body).await?,
+            Ok(_) => self.read_whole(head.status, body).await?,
+            Err(failure) => {
+                body::release(self.endpoint, body);
+                return Err(failure);
+            }
+        };
+        Ok(Answered { response, session: head.headers.remove(SESSION) })
+    }
+
+    /// Decides by status and content type whether there is an answer to read.
+    fn form(&self, head: &Parts) -> Result<Form, Failure> {
+        let status = head.status.as_u16();
+        let form = headers::form(&head.headers);
+        match status {
+            // The server had the request and refused it because of the session (protocol.md §4.4).
+            404 if self.link.is_some_and(Link::has_session) => {
+                let reason = "it no longer knows the session (HTTP status 404)".to_owned();
+                Err(Failure::before(DownstreamFault::Ended { reason }))
+            }
+            401 | 403 => Err(Failure::during(DownstreamFault::Unauthorized { status })),
+            200..=299 | 400..=499 if headers::is_encoded(&head.headers) => {
+                Err(Failure::nonsense("a compressed body, which was not asked for"))
+            }
+            202 | 204 => Err(Failure::nonsense(format_args!("HTTP status {status} in place of an answer"))),
+            200..=299 if form == Form::Other => {
+                let kind = head.headers.get(http::header::CONTENT_TYPE);
+                Err(Failure::nonsense(format_args!("a body of type {kind:?}")))
+            }
+            200..=299 => Ok(form),
+            400..=499 if form == Form::Json => Ok(form),
+            _ => Err(Failure::during(DownstreamFault::Status { status })),
+        }
+    }
+
+    async fn read_whole(&mut self, status: StatusCode, mut body: Incoming) -> Result<Response, Failure> {
+        let limit = self.endpoint.config.max_message_bytes;
+        let text = self.deadline.bound(body::read(&mut body, limit)).await??;
+        match self.take(text).await {
+            Ok(Some(response)) => Ok(response),
+            // A refusal whose body is not MCP's is a mere status.
+            _ if !status.is_success() => {
+                Err(Failure::during(DownstreamFault::Status { status: status.as_u16() }))
+            }
+            Ok(None) => Err(Failure::nonsense("a body without the answer")),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn read_stream(&mut self, body: Incoming) -> Result<Response, Failure> {
+        let limit = self.endpoint.config.max_message_bytes;
+        let mut place = Place::default();
+        let mut stream = EventStream::new(body, limit);
+        loop {
+            match self.deadline.bound(stream.next(&mut place)).await? {
+                Ok(Some(text)) => {
+                    if let Some(response) = self.take(text).await? {
+                        body::release(self.endpoint, stream.into_body());
+                        return Ok(response);
+                    }
+                }
+                // Since 2025-11-25 a server may hang up and be asked again (protocol.md §4.2).
+                broken => {
+                    let failure = broken
+                        .err()
+                        .unwrap_or_else(|| Failure::ended("its stream ended before the answer came"));
+                    stream = EventStream::new(self.resume(&place, failure).await?, limit);
+                }
+            }
+        }
+    }
+
+    /// Takes up a broken stream where it stopped, if the server gave it a place; else it fails with `failure`.
+    async fn resume(&self, place: &Place, failure: Failure) -> Result<Incoming, Failure> {
+        match (self.link, &place.id) {
+            (Some(link), Some(id))
+                if link.resumes() && matches!(failure.fault, DownstreamFault::Ended { .. }) =>
+            {
+                self.deadline.bound(link.pause(place)).await?;
+                self.deadline.bound(link.open_stream(Some(id))).await?.map_err(|_| failure)
+            }
+            _ => Err(failure),
+        }
+    }
+
+    /// Takes one text: the answer, or something that comes before it.
+    async fn take(&mut self, text: Bytes) -> Result<Option<Response>, Failure> {
+        match Messages::parse(text).map_err(Failure::nonsense)? {
+            Messages::Single(message) => self.hear(message).await,
+            Messages::Batch(messages) if self.link.is_some_and(|link| link.revision.has_batches()) => {
+                let mut answer = None;
+                for message in messages {
+                    answer = self.hear(message.map_err(Failure::nonsense)?).await?.or(answer);
+                }
+                Ok(answer)
+            }
+            Messages::Batch(_) => Err(Failure::nonsense("an array of messages")),
+        }
+    }
+
+    async fn hear(&mut self, message: Message) -> Result<Option<Response>, Failure> {
+        match message {
+            Message::Response(response) if self.is_answer(&response) => return Ok(Some(response)),
+            Message::Response(_) => return Err(Failure::nonsense("an answer to another request")),
+            Message::Notification(notification) => self.notified(notification),
+            Message::Request(request) => {
+                if let Some(link) = self.link {
+                    self.deadline.bound(link.answer(&request)).await?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// An error without an id is about the only request there is.
+    fn is_answer(&self, response: &Response) -> bool {
+        match &response.id {
+            Some(id) => id.to_number() == Some(self.id),
+            None => matches!(response.answer, Answer::Error(_)),
+        }
+    }
+
+    fn notified(&mut self, notification: Notification) {
+        let params = notification.params.object;
+        match notification.method.as_str() {
+            method::TOOLS_LIST_CHANGED => self.endpoint.observer.tools_changed(),
+            method::PROGRESS => {
+                let token = params.get("progressToken").and_then(RequestId::new);
+                if token.and_then(|token| token.to_number()) == Some(self.id)
+                    && let Some(exchange) = self.exchange.filter(|exchange| exchange.wants_progress)
+                {
+                    self.deadline.extend();
+                    self.tell(exchange, Event::Progress(params));
+                }
+            }
+            method::MESSAGE => {
+                let level = params.get_text("level").and_then(|level| LogLevel::parse(&level));
+                if let Some(exchange) = self.exchange
+                    && let (Some(level), Some(lowest)) = (level, exchange.log_level)
+                    && level >= lowest
+                {
+                    self.tell(exchange, Event::Log(params));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, exchange: &Exchange, event: Event) {
+        let limit = self.endpoint.config.max_notifications;
+        self.told = self.told.saturating_add(1);
+        if self.told <= limit {
+            exchange.events.emit(event);
+        } else if self.told == limit + 1 {
+            tracing::warn!(downstream = %self.endpoint.name, limit, "a call has too many notifications; the others are dropped");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use gateway_domain::{
+    DownstreamFault, DownstreamSession, Era, Error, Exchange, Outcome, ParamHeader, Params, PeerInfo,
+    Session, ToolPage,
+};
+use gateway_protocol::{
+    RequestId, Response, client,
+    headers::{self, NAME},
+    method, write,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::task::JoinHandle;
+
+use crate::{deadline::Deadline, failure::Failure, link::Link, listen};
+
+/// An open session to a remote server. Requests run side by side; each has an id of its own.
+///
+/// A modern session is nothing but what both sides know of each other: it serves everybody.
+pub struct HttpSession {
+    link: Arc<Link>,
+    peer: PeerInfo,
+    /// The task that listens for changes.
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl HttpSession {
+    pub(crate) fn new(link: Link, peer: PeerInfo) -> Self {
+        Self { link: Arc::new(link), peer, listener: Mutex::new(None) }
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Listens for changes, if the server announces them.
+    pub(crate) fn listen(&self) {
+        let tools = self.peer.capabilities.get_object("tools");
+        let announces = tools.and_then(|tools| tools.get("listChanged")?.to_bool()).unwrap_or(false);
+        if announces {
+            let listener = tokio::spawn(listen::listen(Arc::clone(&self.link)));
+            *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        }
+    }
+
+    fn stop_listening(&self) -> Option<JoinHandle<()>> {
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        listener.abort();
+        Some(listener)
+    }
+
+    fn fail(&self, failure: Failure) -> Error {
+        failure.of(&self.link.endpoint.name)
+    }
+
+    fn nonsense(&self, reason: client::Nonsense) -> Error {
+        DownstreamFault::Nonsense { reason: reason.reason }.during(&self.link.endpoint.name)
+    }
+
+    /// A request that is no call.
+    async fn ask(&self, method: &'static str, params: Vec<u8>) -> Result<Response, Error> {
+        let id = self.link.next_id();
+        let message = write::request(&RequestId::from(id), method, &params);
+        let deadline = Deadline::fixed(self.link.endpoint.config.request_timeout);
+        let answer = self.link.ask(id, self.link.headers_for(method), message, None, deadline).await;
+        answer.map_err(|failure| self.fail(failure))
+    }
+}
+
+#[async_trait]
+impl Session for HttpSession {
+    async fn close(&self) {
+        if !self.link.begin_close() {
+            return;
+        }
+        if let Some(listener) = self.stop_listening() {
+            // Aborted, so it ends at its next await.
+            let _ = listener.await;
+        }
+        if self.link.has_session() && !self.link.is_lost() {
+            self.link.delete().await;
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.link.is_open()
+    }
+}
+
+#[async_trait]
+impl DownstreamSession for HttpSession {
+    fn peer(&self) -> &PeerInfo {
+        &self.peer
+    }
+
+    async fn call_tool(
+        &self,
+        tool: &str,
+        mirrored: &[ParamHeader],
+        params: &Params,
+        exchange: &Exchange,
+    ) -> Result<Outcome, Error> {
+        let link = &self.link;
+        let id = link.next_id();
+        let mut headers = link.headers_for(method::TOOLS_CALL);
+        if link.era() == Era::Modern {
+            mirror(&mut headers, tool, mirrored, params);
+        }
+        let token = exchange.wants_progress.then_some(id);
+        let params = client::call_params(&link.hop(), tool, params, exchange, token);
+        let message = write::request(&RequestId::from(id), method::TOOLS_CALL, &params);
+        let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
+        let answer = link.ask(id, headers, message, Some(exchange), deadline).await;
+        let response = answer.map_err(|failure| self.fail(failure))?;
+        client::outcome(link.era(), response.answer).map_err(|reason| self.nonsense(reason))
+    }
+
+    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+        let params = client::list_params(&self.link.hop(), cursor);
+        let response = self.ask(method::TOOLS_LIST, params).await?;
+        client::tool_page(response).map_err(|reason| self.nonsense(reason))
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        let method = match self.link.era() {
+            Era::Legacy => method::PING,
+            Era::Modern => method::DISCOVER,
+        };
+        self.ask(method, client::ping_params(&self.link.hop())).await.map(|_| ())
+    }
+}
+
+/// Repeats the tool's name and the annotated arguments in headers (protocol.md §5.2).
+fn mirror(headers: &mut HeaderMap, tool: &str, mirrored: &[ParamHeader], params: &Params) {
+    // What `encode` writes is printable ASCII, which every header value may hold.
+    if let Ok(value) = HeaderValue::from_str(&headers::encode(tool)) {
+        headers.insert(NAME, value);
+    }
+    if mirrored.is_empty() {
+        return;
+    }
+    let arguments = params.object.get_object("arguments");
+    for (name, value) in headers::params(mirrored, arguments.as_ref()) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// A session that is let go without a close is ended all the same, beside everything else.
+impl Drop for HttpSession {
+    fn drop(&mut self) {
+        drop(self.stop_listening());
+        if self.link.begin_close() && self.link.has_session() && !self.link.is_lost() {
+            let link = Arc::clone(&self.link);
+            self.link.endpoint.errand(async move { link.delete().await });
+        }
+    }
+}
+
+impl fmt::Debug for HttpSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSession")
+            .field("downstream", &self.link.endpoint.name.as_str())
+            .field("protocol", &self.peer.protocol)
+            .field("open", &self.link.is_open())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,11 @@
+//! The transport against real sockets: fake servers with switchable faults, and a few that speak raw bytes.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
+
+mod calling;
+mod cancelling;
+mod failing;
+mod listening;
+mod opening;
+mod support;
+mod tls;
