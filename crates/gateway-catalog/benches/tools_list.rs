@@ -94,12 +94,14 @@ fn source(number: usize) -> Source {
 fn page_of_a_warm_view(bencher: Bencher<'_, '_>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let config = CatalogConfig { page_size: 200, ..CatalogConfig::default() };
+    let caller = Caller::anonymous();
     let catalog = runtime.block_on(async {
         let catalog = LiveCatalog::start(config, Arc::new(AllReady), (0..10).map(source).collect());
         catalog.settled(Duration::from_secs(5)).await;
+        let page = catalog.tools(&View::All, &caller, None).await.expect("the first page");
+        assert!(page.tools.as_bytes().len() > 150_000, "200 tools of about 1 KB");
         catalog
     });
-    let caller = Caller::anonymous();
     bencher.bench_local(|| {
         let mut page = pin!(catalog.tools(black_box(&View::All), &caller, None));
         // Nothing is waited for, so the first poll has the page.

@@ -174,6 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn late_outcomes_do_not_touch_a_probe_or_what_it_mended() {
+        let start = Instant::now();
+        let mut breaker = Breaker::new(1, Cooldown::Fixed(SECOND));
+        let [trips, fails, gives_up] = [(); 3].map(|()| breaker.admit(start).unwrap());
+        breaker.failed(trips, String::new(), start);
+        let probe = breaker.admit(start + SECOND).unwrap();
+        breaker.abandoned(gives_up, start + SECOND);
+        assert!(breaker.admit(start + SECOND).is_err(), "R-23: the probe's place is taken");
+        breaker.failed(fails, String::new(), start + SECOND);
+        breaker.succeeded(probe);
+        assert!(breaker.admit(start + SECOND).is_ok());
+        breaker.failed(fails, String::new(), start + SECOND);
+        assert!(breaker.admit(start + SECOND).is_ok(), "R-W6");
+    }
+
+    #[test]
     fn an_abandoned_probe_leaves_its_place_to_the_next() {
         let start = Instant::now();
         let mut breaker = tripped(1, start);

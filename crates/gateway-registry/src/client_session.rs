@@ -115,16 +115,12 @@ impl ClientSession {
         };
         let held = slot.get_or_try_init(open).await?.clone();
         drop(slot);
-        let own = is_own(&held);
-        if !own {
+        if !is_own(&held) {
             // Kept here it would have its place in the pool even when it has ended.
             self.forget(&downstream.name, &held);
         }
         if self.is_closed() {
-            // Closed while the session was being opened: nobody else will end it.
-            if own {
-                held.end().await;
-            }
+            // Closed while the session was being opened: it ends with the last who waited for it.
             return Err(CallerError::SessionClosed.into());
         }
         Ok(held)

@@ -92,6 +92,8 @@ pub struct Limits {
     pub event_queue: usize,
     /// Progress and log messages of one call in all; more are dropped. Default 10,000.
     pub events_per_call: usize,
+    /// Progress and log messages of one call in any one second; more are dropped. Default 200.
+    pub events_per_second: usize,
     /// How often a quiet stream gets a comment, so that nobody on the way closes it. Default 15 s.
     pub keep_alive: Duration,
     /// How long requests in flight may go on after a shutdown was asked for. Default 30 s.
@@ -120,6 +122,7 @@ impl Default for Limits {
             listens_per_caller: 16,
             event_queue: 64,
             events_per_call: 10_000,
+            events_per_second: 200,
             keep_alive: Duration::from_secs(15),
             drain: Duration::from_secs(30),
         }

@@ -24,8 +24,10 @@ pub(crate) enum Refusal {
     Unauthorized,
     /// No such path.
     NoSuchPath,
-    /// The path has no such method.
-    MethodNotAllowed,
+    /// The path has other methods only.
+    MethodNotAllowed {
+        allow: &'static str,
+    },
     /// A request with a body in a version of HTTP whose framing is ambiguous.
     HttpVersion,
     /// The client accepts neither JSON nor event streams, or not the one there is.
@@ -146,7 +148,7 @@ impl Refusal {
                 Verdict::new(S::UNAUTHORIZED, code::UNAUTHORIZED, "unauthorized", text)
             }
             Self::NoSuchPath => invalid(S::NOT_FOUND, "unknown_path", "there is nothing at this path"),
-            Self::MethodNotAllowed => {
+            Self::MethodNotAllowed { .. } => {
                 invalid(S::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not have that method")
             }
             Self::HttpVersion => {

@@ -14,7 +14,7 @@ use gateway_protocol::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter},
     sync::mpsc,
-    task::{JoinHandle, JoinSet},
+    task::{JoinError, JoinHandle, JoinSet},
     time::timeout,
 };
 
@@ -68,20 +68,26 @@ where
     let ended = tokio::select! {
         ended = client.read(reader) => ended,
         () = shutdown => Ok(()),
-        written = writing.join_next() => written.and_then(Result::ok).unwrap_or(Ok(())),
+        written = writing.join_next() => outcome(written),
     };
     edge.phase.send_replace(Phase::Draining);
-    let drain = edge.config.limits.drain;
     let rest = async {
-        client.finish().await;
-        match writing.join_next().await {
-            Some(Ok(written)) => written,
-            _ => Ok(()),
+        tokio::select! {
+            () = client.finish() => {}
+            // Nobody hears the answers any more.
+            written = writing.join_next() => return outcome(written),
         }
+        client.close().await;
+        outcome(writing.join_next().await)
     };
-    let written = timeout(drain, rest).await.unwrap_or(Ok(()));
+    let written = timeout(edge.config.limits.drain, rest).await.unwrap_or(Ok(()));
     edge.phase.send_replace(Phase::Closed);
     ended.and(written)
+}
+
+/// What the writer ended with, if it has not been asked before.
+fn outcome(written: Option<Result<io::Result<()>, JoinError>>) -> io::Result<()> {
+    written.and_then(Result::ok).unwrap_or(Ok(()))
 }
 
 /// What is known about the one client.
@@ -133,11 +139,15 @@ impl Client {
         }
     }
 
-    /// Waits for what is in flight and lets go of everything.
-    async fn finish(mut self) {
+    /// Waits for what is in flight.
+    async fn finish(&mut self) {
         while self.running.join_next().await.is_some() {}
+    }
+
+    /// Lets go of what is held downstream, and of the writer.
+    async fn close(self) {
         let edge = &self.visit.edge;
-        if let Some(opened) = self.session.take() {
+        if let Some(opened) = self.session {
             drop(opened.news);
             edge.end(&opened.session).await;
         }

@@ -146,7 +146,8 @@ fn client(config: &HttpConfig, secure: bool) -> Result<Client<Connector, Full<By
     client
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(config.idle_timeout)
-        .pool_max_idle_per_host(config.max_idle);
+        .pool_max_idle_per_host(config.max_idle)
+        .http1_max_buf_size(config.max_header_bytes.max(MIN_BUFFER));
     if config.max_header_fields != USUAL_HEADER_FIELDS {
         // Any other number costs an allocation per answer.
         client.http1_max_headers(config.max_header_fields);

@@ -116,6 +116,17 @@ async fn settling_is_waited_for_within_a_bound() {
     assert_eq!(begun.elapsed(), ms(1_000));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_has_settled_is_on_the_list() {
+    // With threads that run at the same time, unlike in paused time.
+    for round in 0..150 {
+        let crowd = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, Script::tools(&["t"])));
+        let scene = Scene::start(crowd);
+        scene.catalog.settled(ms(60_000)).await;
+        assert_eq!(scene.names(&View::All).await.len(), 8, "in round {round}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn budget_and_settle_are_configurable() {
     let config = CatalogConfig { budget: ms(900), settle: ms(30), ..CatalogConfig::default() };

@@ -58,6 +58,24 @@ async fn a_legacy_crowd_finds_the_one_session_of_a_modern_downstream() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_for_all_that_ends_while_another_is_opened_gives_way() {
+    let fake = Fake::new(Speaks::Modern);
+    let manager = manager(&fake, PerClient, 4);
+    assert_eq!(modern("a").call(&manager, "whoami").await.unwrap(), 1);
+    let fake = fake.opening_takes(SECOND);
+    let call = tokio::spawn({
+        let manager = manager.clone();
+        async move { legacy("a").call(&manager, "whoami").await }
+    });
+    tokio::time::sleep(SECOND / 2).await;
+    fake.kill(1);
+    assert_eq!(call.await.unwrap().unwrap(), 2);
+    assert_eq!(modern("a").call(&manager, "whoami").await.unwrap(), 2);
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(fake.counts(), (2, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_downstream_of_both_eras_is_spoken_to_in_the_callers() {
     let fake = Fake::new(Speaks::Both).opening_takes(SECOND);
     let manager = manager(&fake, PerClient, 16);
@@ -222,6 +240,20 @@ async fn a_client_that_comes_back_while_the_reaper_closes_keeps_its_new_session(
     tokio::time::sleep(10 * SECOND).await;
     assert_eq!(client.call(&manager, "whoami").await.unwrap(), 2);
     assert_eq!(fake.counts(), (2, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reaper_leaves_a_session_that_is_being_opened() {
+    let fake = Fake::new(Speaks::Legacy).opening_takes(SECOND);
+    let manager = manager(&fake, PerClient, 16);
+    let call = tokio::spawn({
+        let manager = manager.clone();
+        async move { legacy("a").call(&manager, "whoami").await }
+    });
+    tokio::time::sleep(SECOND / 2).await;
+    manager.reap().await;
+    assert_eq!(call.await.unwrap().unwrap(), 1);
+    assert_eq!(legacy("a").call(&manager, "whoami").await.unwrap(), 1);
 }
 
 #[tokio::test(start_paused = true)]

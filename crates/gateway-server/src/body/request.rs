@@ -18,8 +18,9 @@ pub(crate) async fn read(edge: &Edge, body: Incoming) -> Result<(Bytes, OwnedSem
     if length.is_some_and(|length| length > limit) {
         return Err(Refusal::BodyTooLarge { limit });
     }
-    let room = room(edge, length.unwrap_or(STEP.min(limit)))?;
-    timeout(edge.config.limits.body_time, collect(edge, body, length, room))
+    let reserved = length.unwrap_or_else(|| STEP.min(limit));
+    let room = room(edge, reserved)?;
+    timeout(edge.config.limits.body_time, collect(edge, body, length, (reserved, room)))
         .await
         .unwrap_or(Err(Refusal::BodyTimeout))
 }
@@ -28,11 +29,10 @@ async fn collect(
     edge: &Edge,
     mut body: Incoming,
     length: Option<usize>,
-    mut held: OwnedSemaphorePermit,
+    (mut reserved, mut held): (usize, OwnedSemaphorePermit),
 ) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
     let limit = edge.config.limits.body_bytes;
     let mut collected = BytesMut::new();
-    let mut reserved = length.unwrap_or(STEP.min(limit));
     while let Some(frame) = body.frame().await {
         // Trailers say nothing that is of interest here.
         let Ok(data) = frame.map_err(|_| Refusal::BodyUnreadable)?.into_data() else { continue };

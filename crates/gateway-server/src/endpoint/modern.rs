@@ -1,9 +1,15 @@
 //! Requests of 2026-07-28: each stands alone (protocol.md §5.4).
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use gateway_domain::Era;
-use gateway_protocol::{Request, Revision, headers, meta::RequestMeta, method};
+use gateway_protocol::{
+    Notification, Request, Revision,
+    era::envelope_version,
+    headers::{self, Field},
+    meta::RequestMeta,
+    method,
+};
 use http::HeaderMap;
 
 use super::{
@@ -58,18 +64,31 @@ pub(crate) async fn answer(
     }
 }
 
+/// Takes a notification over HTTP. Modern clients cancel by closing and have nothing else to tell, so only
+/// the headers are looked at: they need not be there, but what they say must be so (protocol.md §21).
+pub(crate) fn notice(notification: &Notification, headers: &HeaderMap) -> Result<(), Refusal> {
+    let check = |header: &str, name: &str, body: &str| match field(headers, name) {
+        Field::Absent => Ok(()),
+        given => headers::check(header, given, body).map_err(Refusal::HeaderMismatch),
+    };
+    if let Some(version) = envelope_version(notification.params.meta.as_ref()) {
+        check("MCP-Protocol-Version", headers::PROTOCOL_VERSION, &version)?;
+    }
+    check("Mcp-Method", headers::METHOD, &notification.method)
+}
+
 /// Steps 6 to 10.
 fn check(request: &Request, headers: Option<&HeaderMap>) -> Result<RequestMeta, Refusal> {
     let meta = RequestMeta::read(request.params.meta.as_ref());
     if let Some(headers) = headers {
         let named = match &meta {
-            Ok(meta) => Some(meta.version.clone()),
-            Err(_) => gateway_protocol::era::envelope_version(request.params.meta.as_ref()),
+            Ok(meta) => Cow::Borrowed(meta.version.as_str()),
+            Err(_) => envelope_version(request.params.meta.as_ref()).unwrap_or_default().into(),
         };
         // A revision that is no string cannot be repeated by a header; that is for `_meta` to answer for.
-        if let Some(version) = named.filter(|version| !version.is_empty()) {
+        if !named.is_empty() {
             let given = field(headers, headers::PROTOCOL_VERSION);
-            headers::check("MCP-Protocol-Version", given, &version).map_err(Refusal::HeaderMismatch)?;
+            headers::check("MCP-Protocol-Version", given, &named).map_err(Refusal::HeaderMismatch)?;
         }
     }
     let meta = meta.map_err(Refusal::Meta)?;

@@ -1,8 +1,11 @@
 //! `tools/list` and `tools/call`, the same in both eras but for what wraps them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use gateway_domain::{
@@ -11,7 +14,7 @@ use gateway_domain::{
 };
 use gateway_protocol::{Request, RequestId, headers, meta, method, write};
 use http::HeaderMap;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Answer, Conversation, Payload, Reply, Visit,
@@ -19,6 +22,7 @@ use super::{
     conversation::Speaker,
 };
 use crate::{
+    edge::Edge,
     field::field,
     in_flight::{Boxed, Calls, CatchUnwind, Panicked, Permit},
     metrics::Metrics,
@@ -247,7 +251,7 @@ struct Sink {
     sender: mpsc::Sender<Event>,
     /// How many events the call may still send.
     left: AtomicUsize,
-    edge: Arc<crate::edge::Edge>,
+    edge: Arc<Edge>,
 }
 
 impl EventSink for Sink {
@@ -274,6 +278,10 @@ struct Events {
     level: Option<LogLevel>,
     /// The progress reported last; it must grow (protocol.md §2.8).
     progress: f64,
+    /// When the current second began, and how much was sent in it.
+    second: Instant,
+    sent: usize,
+    edge: Arc<Edge>,
 }
 
 impl Events {
@@ -286,14 +294,17 @@ impl Events {
         let (sender, receiver) = mpsc::channel(limits.event_queue.max(1));
         let left = AtomicUsize::new(limits.events_per_call);
         let sink = Sink { sender, left, edge: visit.edge.clone() };
-        (Arc::new(sink), Some(Self { receiver, token, level, progress: f64::NEG_INFINITY }))
+        let (progress, second, edge) = (f64::NEG_INFINITY, Instant::now(), visit.edge.clone());
+        (Arc::new(sink), Some(Self { receiver, token, level, progress, second, sent: 0, edge }))
     }
 
     /// The next notification; `None` when the call can send no more. Cancel-safe.
     async fn next(&mut self) -> Option<Payload> {
         loop {
             let event = self.receiver.recv().await?;
-            if let Some(message) = self.notification(&event) {
+            if let Some(message) = self.notification(&event)
+                && self.fits()
+            {
                 return Some(message);
             }
         }
@@ -303,10 +314,26 @@ impl Events {
     fn take(&mut self) -> Option<Payload> {
         loop {
             let event = self.receiver.try_recv().ok()?;
-            if let Some(message) = self.notification(&event) {
+            if let Some(message) = self.notification(&event)
+                && self.fits()
+            {
                 return Some(message);
             }
         }
+    }
+
+    /// Whether one more may be sent in this second.
+    fn fits(&mut self) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.second) >= Duration::from_secs(1) {
+            (self.second, self.sent) = (now, 0);
+        }
+        let fits = self.sent < self.edge.config.limits.events_per_second;
+        self.sent += usize::from(fits);
+        if !fits {
+            dropped(&self.edge.metrics);
+        }
+        fits
     }
 
     fn notification(&mut self, event: &Event) -> Option<Payload> {

@@ -178,7 +178,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         self.inner.is_write_vectored()
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // What is flushed last is the end of a response. Reading was looked at before that, when there was
+        // still one to wait for, so the idle time begins here.
+        let _ = self.poll_reading(cx);
         self.write(cx, AsyncWrite::poll_flush)
     }
 

@@ -13,7 +13,7 @@ use crate::{
 impl Face {
     pub(super) fn admin(&self, page: Page, request: &Request<Incoming>) -> Refusing {
         if !is_get(request.method()) {
-            return Err(Refusal::MethodNotAllowed);
+            return Err(Refusal::MethodNotAllowed { allow: "GET, HEAD" });
         }
         match page {
             Page::Alive => Ok(text(StatusCode::OK, "alive\n")),

@@ -20,6 +20,9 @@ use crate::{
     session::Session,
 };
 
+/// A modern path takes POST only; the others are for sessions (protocol.md §7.1).
+const NO_SUCH_METHOD: Refusal = Refusal::MethodNotAllowed { allow: "GET, POST, DELETE" };
+
 impl Face {
     /// A request to a path that takes messages.
     pub(super) async fn messages(&self, view: View, request: Request<Incoming>) -> Refusing {
@@ -34,7 +37,7 @@ impl Face {
             Method::POST => post(&visit, accept, request).await,
             Method::GET => get(&visit, request.headers()),
             Method::DELETE => delete(&visit, request.headers()).await,
-            _ => Err(Refusal::MethodNotAllowed),
+            _ => Err(NO_SUCH_METHOD),
         }
     }
 }
@@ -96,32 +99,18 @@ fn answered(visit: &Visit, accept: Accept, answer: Answer) -> Response<ResponseB
 }
 
 async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut Held) -> Posted {
-    let meta = match &message {
-        Message::Request(request) => request.params.meta.as_ref(),
-        Message::Notification(notification) => notification.params.meta.as_ref(),
-        Message::Response(_) => None,
-    };
-    let envelope = envelope_version(meta);
-    let version = match field(headers, headers::PROTOCOL_VERSION) {
-        Field::Once(value) => std::str::from_utf8(value).ok().map(str::trim_ascii),
-        Field::Absent | Field::Repeated => None,
-    };
-    let verdict = classify(Facts {
-        kind: Kind::of(&message),
-        envelope_version: envelope.as_deref(),
-        header_version: version,
-        has_session: headers.contains_key(headers::SESSION),
-    });
+    let (verdict, envelope) = verdict(&message, headers);
     let refusal = match verdict {
-        Verdict::Modern => {
-            return match message {
-                Message::Request(request) => {
-                    Posted::Reply(modern::answer(visit, request, Some(headers), None).await)
-                }
-                // Modern clients cancel by closing, and have nothing else to tell.
-                Message::Notification(_) | Message::Response(_) => Posted::Accepted,
-            };
-        }
+        Verdict::Modern => match message {
+            Message::Request(request) => {
+                return Posted::Reply(modern::answer(visit, request, Some(headers), None).await);
+            }
+            Message::Notification(ref notification) => match modern::notice(notification, headers) {
+                Ok(()) => return Posted::Accepted,
+                Err(refusal) => refusal,
+            },
+            Message::Response(_) => return Posted::Accepted,
+        },
         Verdict::Handshake => match message {
             Message::Request(request) => return handshake(visit, &request),
             Message::Notification(_) | Message::Response(_) => return Posted::Accepted,
@@ -137,17 +126,43 @@ async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut
         Verdict::HeaderMismatch => Refusal::VersionMismatch,
         Verdict::EnvelopeUnusable => Refusal::UnsupportedVersion { requested: envelope.unwrap_or_default() },
     };
-    let era = if matches!(verdict, Verdict::Legacy) { Era::Legacy } else { Era::Modern };
+    let era = if verdict == Verdict::Legacy { Era::Legacy } else { Era::Modern };
     let request = match &message {
         Message::Request(request) => Some(request),
         Message::Notification(_) | Message::Response(_) => None,
     };
+    Posted::Refused(refuse(visit, era, &refusal, request))
+}
+
+/// How a message is to be served, and the revision its envelope names.
+fn verdict(message: &Message, headers: &HeaderMap) -> (Verdict, Option<String>) {
+    let meta = match message {
+        Message::Request(request) => request.params.meta.as_ref(),
+        Message::Notification(notification) => notification.params.meta.as_ref(),
+        Message::Response(_) => None,
+    };
+    let envelope = envelope_version(meta);
+    let version = match field(headers, headers::PROTOCOL_VERSION) {
+        Field::Once(value) => std::str::from_utf8(value).ok().map(str::trim_ascii),
+        Field::Absent | Field::Repeated => None,
+    };
+    let verdict = classify(Facts {
+        kind: Kind::of(message),
+        envelope_version: envelope.as_deref(),
+        header_version: version,
+        has_session: headers.contains_key(headers::SESSION),
+    });
+    (verdict, envelope)
+}
+
+/// The answer to a message that is not served.
+fn refuse(visit: &Visit, era: Era, refusal: &Refusal, request: Option<&Rpc>) -> Answer {
     let answer = refusal.answer(era, request.map(|request| &request.id));
     match request {
         Some(request) => visit.edge.answered(&request.method, era, &answer),
         None => visit.edge.metrics.refused(answer.kind),
     }
-    Posted::Refused(answer)
+    answer
 }
 
 fn handshake(visit: &Visit, request: &Rpc) -> Posted {
@@ -163,11 +178,7 @@ fn handshake(visit: &Visit, request: &Rpc) -> Posted {
             }
             Posted::Welcome(legacy::welcome(visit, &request.id, revision), session)
         }
-        Err(refusal) => {
-            let answer = refusal.answer(Era::Legacy, Some(&request.id));
-            edge.answered(&request.method, Era::Legacy, &answer);
-            Posted::Refused(answer)
-        }
+        Err(refusal) => Posted::Refused(refuse(visit, Era::Legacy, &refusal, Some(request))),
     }
 }
 
@@ -197,17 +208,12 @@ async fn batch(visit: &Visit, messages: Vec<Result<Message, EnvelopeError>>, hea
         Err(Refusal::SessionMissing) => Refusal::Batch("an array, where one message is expected"),
         Err(refusal) => refusal,
     };
-    let answer = refusal.answer(Era::Legacy, None);
-    visit.edge.metrics.refused(answer.kind);
-    Posted::Refused(answer)
+    Posted::Refused(refuse(visit, Era::Legacy, &refusal, None))
 }
 
 /// The legacy session a request names, once its version header is no obstacle.
 fn session(visit: &Visit, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-    let legacy = |value: &[u8]| {
-        let revision = std::str::from_utf8(value).ok().and_then(|date| Revision::parse(date.trim_ascii()));
-        revision.is_some_and(|revision| revision.era() == Era::Legacy)
-    };
+    let legacy = |value| revision(value).is_some_and(|revision| revision.era() == Era::Legacy);
     match field(headers, headers::PROTOCOL_VERSION) {
         Field::Absent => {}
         Field::Once(value) if legacy(value) => {}
@@ -221,10 +227,18 @@ fn session(visit: &Visit, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> 
     visit.edge.sessions.find(id, &visit.principal, &visit.view).ok_or(Refusal::SessionUnknown)
 }
 
+fn revision(header: &[u8]) -> Option<Revision> {
+    std::str::from_utf8(header).ok().and_then(|date| Revision::parse(date.trim_ascii()))
+}
+
 /// The session of a GET or DELETE; without one there is no such method (protocol.md §7.1).
 fn named_session(visit: &Visit, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-    if !headers.contains_key(headers::SESSION) {
-        return Err(Refusal::MethodNotAllowed);
+    let modern = match field(headers, headers::PROTOCOL_VERSION) {
+        Field::Once(value) => revision(value).is_some_and(|revision| revision.era() == Era::Modern),
+        Field::Absent | Field::Repeated => false,
+    };
+    if modern || !headers.contains_key(headers::SESSION) {
+        return Err(NO_SUCH_METHOD);
     }
     session(visit, headers)
 }

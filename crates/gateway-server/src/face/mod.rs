@@ -86,7 +86,11 @@ impl Face {
         // Without a message there is no era, and no row that depends on one.
         let answer = refusal.answer(gateway_domain::Era::Modern, None);
         self.edge.metrics.refused(answer.kind);
-        message(answer)
+        let mut response = message(answer);
+        if let Refusal::MethodNotAllowed { allow } = refusal {
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        response
     }
 }
 
@@ -102,9 +106,6 @@ fn message(answer: Answer) -> Response<ResponseBody> {
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        StatusCode::METHOD_NOT_ALLOWED => {
-            headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
         }
         _ => {}
     }

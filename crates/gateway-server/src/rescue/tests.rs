@@ -33,7 +33,7 @@ fn what_the_edge_refuses() {
         (Refusal::Forbidden, 403, -32600, "forbidden", false),
         (Refusal::Unauthorized, 401, -32000, "unauthorized", false),
         (Refusal::NoSuchPath, 404, -32600, "unknown_path", false),
-        (Refusal::MethodNotAllowed, 405, -32600, "method_not_allowed", false),
+        (Refusal::MethodNotAllowed { allow: "GET" }, 405, -32600, "method_not_allowed", false),
         (Refusal::HttpVersion, 505, -32600, "http_version", false),
         (Refusal::NotAcceptable, 406, -32600, "not_acceptable", false),
         (Refusal::MediaType, 415, -32600, "media_type", false),

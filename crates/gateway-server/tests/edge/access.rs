@@ -80,7 +80,8 @@ async fn pages_of_allowed_origins_may_ask_first_and_see_their_session() {
 #[tokio::test]
 async fn without_a_known_key_nothing_is_told() {
     let server =
-        start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")]).await;
+        start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")])
+            .await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
     for (headers, status) in [
         ("", 401),
@@ -122,7 +123,8 @@ async fn without_a_known_key_nothing_is_told() {
 #[tokio::test]
 async fn a_session_is_not_there_for_another_client() {
     let server =
-        start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")]).await;
+        start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")])
+            .await;
     let client = |key: &str| {
         let client = HttpClient::new(&server.url(), Speaks::legacy()).unwrap();
         client.with_header("authorization", &format!("Bearer {key}"))
@@ -182,7 +184,10 @@ async fn what_operators_ask_for_can_move_to_an_address_of_its_own() {
     *server.world.state.lock().unwrap() = gateway_domain::DownstreamState::Broken;
     assert_eq!(raw(admin, &get("/readyz", &format!("Host: {admin}\r\n"))).await.status, 503);
     let metrics = raw(admin, &get("/metrics", &format!("Host: {admin}\r\n"))).await.body;
-    for line in [r#"gateway_downstream_up{downstream="files"} 0"#, r#"gateway_downstream_state{downstream="files",state="broken"} 1"#] {
+    for line in [
+        r#"gateway_downstream_up{downstream="files"} 0"#,
+        r#"gateway_downstream_state{downstream="files",state="broken"} 1"#,
+    ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
 }

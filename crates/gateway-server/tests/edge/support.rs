@@ -100,7 +100,11 @@ impl Directory for World {
     }
 
     fn tool(&self, _: &View, _: &Caller, name: &str) -> Option<Arc<OfferedTool>> {
-        let region = ParamHeader { name: "Region".into(), path: ["region".to_owned()].into(), kind: ParamKind::String };
+        let region = ParamHeader {
+            name: "Region".into(),
+            path: ["region".to_owned()].into(),
+            kind: ParamKind::String,
+        };
         let headers: Arc<[ParamHeader]> = if name == "files__mirrored" { [region].into() } else { [].into() };
         let offered = OfferedTool { downstream: files(), tool: Tool::new(name), headers };
         name.starts_with("files__").then(|| Arc::new(offered))
@@ -154,7 +158,8 @@ impl Dispatcher for World {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         let Target::Exposed { name, .. } = &call.target else { panic!("the edge does not resolve") };
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
-        let arguments = call.params.object.get("arguments").map_or("{}".to_owned(), |a| a.to_string());
+        let arguments =
+            call.params.object.get("arguments").map_or_else(|| "{}".to_owned(), |a| a.to_string());
         let complete = |text: String| Ok(Outcome::Complete(object(text)));
         let progress = |text: &str| call.exchange.events.emit(Event::Progress(object(text)));
         match name.trim_start_matches("files__") {
@@ -199,7 +204,9 @@ impl Dispatcher for World {
             "panic" => panic!("on purpose"),
             "down" => Err(DownstreamFault::Ended { reason: "secret".to_owned() }.before(&files())),
             "input" => Ok(Outcome::InputRequired { requests: None, state: None }),
-            "refuse" => Ok(Outcome::Failed(PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap())),
+            "refuse" => Ok(Outcome::Failed(
+                PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap(),
+            )),
             _ => Err(CallerError::UnknownTool { name: name.to_string() }.into()),
         }
     }

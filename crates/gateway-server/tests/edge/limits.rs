@@ -1,0 +1,249 @@
+use std::{sync::atomic::Ordering, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::support::{MODERN, envelope, post, start};
+
+/// Sends this and reads until the server closes; a server that does not is a failure.
+async fn until_closed(addr: std::net::SocketAddr, text: &str) -> String {
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let closed = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+    closed.expect("the connection was not closed").ok();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_in_size_and_time() {
+    let server = start(|config| {
+        config.limits.body_bytes = 10_000;
+        config.limits.body_time = Duration::from_millis(80);
+    })
+    .await;
+    let addr = server.addr;
+    let fits = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(60));
+    assert_eq!(server.post("", &fits).await.status, 400, "read, and refused for having no session");
+    let large = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(10_000));
+    assert_eq!(server.post("", &large).await.status, 413);
+    // Without a length: as soon as it is too much.
+    let head = post(addr, "", "").replace("Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n");
+    let chunk = format!("1000\r\n{}\r\n", "x".repeat(0x1000));
+    let answer = server.raw(&format!("{head}{}0\r\n\r\n", chunk.repeat(3))).await;
+    assert_eq!((answer.status, answer.head.contains("connection: close")), (413, true));
+    // Announced and not sent.
+    let slow = post(addr, "", "").replace("Content-Length: 0", "Content-Length: 100");
+    assert!(until_closed(addr, &slow).await.starts_with("HTTP/1.1 408 "));
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_together() {
+    let server = start(|config| config.limits.buffered_bytes = 8 << 10).await;
+    let large = "x".repeat(9 << 10);
+    let answer = server.post("", &large).await;
+    assert_eq!((answer.status, answer.head.contains("retry-after: 1")), (503, true), "{answer:?}");
+    assert_eq!(server.post("", "x").await.status, 400);
+}
+
+#[tokio::test]
+async fn bodies_are_plain_json() {
+    let server = start(|_| {}).await;
+    let send = |from: &str, to: &str| {
+        let text = post(server.addr, "", "{}").replace(from, to);
+        let server = &server;
+        async move { server.raw(&text).await.status }
+    };
+    let kind = "Content-Type: application/json\r\n";
+    for (to, status) in [
+        ("", 415),
+        ("Content-Type: text/plain\r\n", 415),
+        ("Content-Type: application/jsonx\r\n", 415),
+        ("Content-Type: application/json\r\nContent-Type: text/plain\r\n", 415),
+        ("Content-Type: application/json\r\nContent-Encoding: gzip\r\n", 415),
+        ("Content-Type: Application/JSON; charset=utf-8\r\nContent-Encoding: identity\r\n", 400),
+    ] {
+        assert_eq!(send(kind, to).await, status, "with {to:?}");
+    }
+}
+
+#[tokio::test]
+async fn heads_are_bounded_in_size_number_and_time() {
+    let server = start(|config| {
+        config.limits.header_bytes = 8192;
+        config.limits.header_fields = 20;
+        config.limits.header_time = Duration::from_millis(80);
+        config.limits.idle_time = Duration::from_millis(300);
+    })
+    .await;
+    let addr = server.addr;
+    let get = |more: &str| format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\n{more}\r\n");
+    assert_eq!(server.raw(&get(&format!("X: {}\r\n", "x".repeat(9000)))).await.status, 431);
+    assert_eq!(server.raw(&get(&"X: y\r\n".repeat(30))).await.status, 431);
+    // A head that does not end, and one that never begins.
+    for begun in ["GET /healthz HTTP/1.1\r\nHost", ""] {
+        let from = tokio::time::Instant::now();
+        assert_eq!(until_closed(addr, begun).await, "");
+        assert!(from.elapsed() < Duration::from_millis(290), "the time for a head is the shorter one");
+    }
+    // A connection that has served a request may rest for longer, and then for no longer.
+    let from = tokio::time::Instant::now();
+    assert!(until_closed(addr, &get("")).await.starts_with("HTTP/1.1 200 "));
+    assert!(from.elapsed() >= Duration::from_millis(290), "closed after {:?}", from.elapsed());
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests_between_short_rests() {
+    let server = start(|config| {
+        config.limits.header_time = Duration::from_millis(60);
+        config.limits.idle_time = Duration::from_secs(60);
+    })
+    .await;
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.addr);
+    for _ in 0..3 {
+        stream.write_all(get.as_bytes()).await.unwrap();
+        let mut answer = [0; 4096];
+        let read = timeout(Duration::from_secs(5), stream.read(&mut answer)).await.unwrap().unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 200 "));
+        tokio::time::sleep(Duration::from_millis(120)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_long_call_is_no_rest() {
+    let server = start(|config| {
+        config.limits.header_time = Duration::from_millis(40);
+        config.limits.idle_time = Duration::from_millis(40);
+    })
+    .await;
+    let (world, client) = (&server.world, server.modern());
+    let wait = async {
+        world.reaches(&world.begun, 1).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        world.go.notify_one();
+    };
+    let (answer, ()) = tokio::join!(client.call("1", "files__slow", "{}"), wait);
+    assert!(answer.unwrap().result().is_some());
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_is_let_go() {
+    let server = start(|config| config.limits.write_stall = Duration::from_millis(100)).await;
+    let big = format!(r#"["{}"]"#, "x".repeat(32 << 20));
+    *server.world.page.lock().unwrap() = gateway_domain::RawJson::parse(big).unwrap();
+    let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{}}}}}"#, envelope(MODERN));
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    stream.write_all(post(server.addr, headers, &body).as_bytes()).await.unwrap();
+    let connections = || async {
+        let get = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.addr);
+        server.raw(&get).await.body
+    };
+    let gone = async {
+        while !connections().await.contains("gateway_connections 1\n") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), gone).await.expect("the stalled connection is still there");
+}
+
+#[tokio::test]
+async fn requests_in_flight_are_bounded_by_caller_and_in_all() {
+    for (per_caller, all, status) in [(2, 100, 429), (100, 2, 503)] {
+        let server = start(|config| {
+            config.limits.in_flight_per_caller = per_caller;
+            config.limits.in_flight = all;
+        })
+        .await;
+        let (world, legacy) = (server.world.clone(), server.legacy("2025-11-25").await);
+        let modern = server.modern();
+        let refused = async {
+            world.reaches(&world.begun, 2).await;
+            for client in [&modern, &legacy] {
+                let answer = client.call("\"r\"", "files__echo", "{}").await.unwrap();
+                assert_eq!((answer.status, answer.headers["retry-after"].to_str().unwrap()), (status, "1"));
+                assert_eq!((answer.id().as_deref(), answer.error_code()), (Some("\"r\""), Some(-32603)));
+            }
+            // What frees a place is never refused for want of one.
+            let cancel = r#"{"requestId":"l"}"#;
+            assert_eq!(legacy.notify("notifications/cancelled", cancel).await.unwrap().status, 202);
+            world.reaches(&world.dropped, 1).await;
+            world.go.notify_one();
+        };
+        let (one, two, ()) = tokio::join!(
+            modern.call("1", "files__slow", "{}"),
+            legacy.call("\"l\"", "files__hang", "{}"),
+            refused
+        );
+        assert!(one.unwrap().result().is_some() && two.unwrap().error().is_some());
+        assert_eq!(modern.call("2", "files__echo", "{}").await.unwrap().status, 200);
+        assert_eq!(world.begun.load(Ordering::SeqCst), 2);
+    }
+}
+
+#[tokio::test]
+async fn connections_are_bounded() {
+    let server = start(|config| config.limits.connections_per_peer = 2).await;
+    let held =
+        [TcpStream::connect(server.addr).await.unwrap(), TcpStream::connect(server.addr).await.unwrap()];
+    assert_eq!(until_closed(server.addr, "").await, "");
+    drop(held);
+    let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.addr);
+    let again = async { while server.raw(&get).await.status != 200 {} };
+    timeout(Duration::from_secs(5), again).await.expect("places are free again");
+}
+
+#[tokio::test]
+async fn framing_that_two_readers_may_see_differently_is_not_served() {
+    let server = start(|_| {}).await;
+    let addr = server.addr;
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let head = format!("Host: {addr}\r\nContent-Type: application/json\r\n");
+    let length = ping.len();
+    for (text, expected) in [
+        // Two lengths.
+        (
+            format!(
+                "POST /mcp HTTP/1.1\r\n{head}Content-Length: {length}\r\nContent-Length: 3\r\n\r\n{ping}"
+            ),
+            400,
+        ),
+        (format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: +{length}\r\n\r\n{ping}"), 400),
+        (format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: {length}, {length}\r\n\r\n{ping}"), 400),
+        // Encodings that are no framing.
+        (format!("POST /mcp HTTP/1.1\r\n{head}Transfer-Encoding: gzip\r\n\r\n{ping}"), 400),
+        (format!("POST /mcp HTTP/1.1\r\n{head}Transfer-Encoding: chunked, identity\r\n\r\n{ping}"), 400),
+        // Bodies of HTTP/1.0.
+        (format!("POST /mcp HTTP/1.0\r\n{head}Content-Length: {length}\r\n\r\n{ping}"), 505),
+        (format!("POST /mcp HTTP/1.0\r\n{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400),
+        // Somebody else's target, tunnels.
+        (
+            format!("POST http://evil.example/mcp HTTP/1.1\r\n{head}Content-Length: {length}\r\n\r\n{ping}"),
+            400,
+        ),
+        (format!("CONNECT {addr} HTTP/1.1\r\nHost: {addr}\r\n\r\n"), 404),
+        (format!("PUT /mcp HTTP/1.1\r\n{head}Content-Length: 0\r\n\r\n"), 405),
+    ] {
+        let answer = server.raw(&text).await;
+        assert_eq!(answer.status, expected, "{text}\n{answer:?}");
+    }
+    // A length besides chunks: only the chunks count, and nothing that follows is taken for a request.
+    for order in
+        ["Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3"]
+    {
+        let chunked = format!("{length:x}\r\n{ping}\r\n0\r\n\r\n");
+        let next = format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\n\r\n");
+        let answer =
+            until_closed(addr, &format!("POST /mcp HTTP/1.1\r\n{head}{order}\r\n\r\n{chunked}{next}")).await;
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    }
+    // An upgrade that is asked for is not heard.
+    let upgrade =
+        format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n");
+    assert_eq!(server.raw(&upgrade).await.status, 200);
+}

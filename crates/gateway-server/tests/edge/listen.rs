@@ -1,0 +1,146 @@
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::support::{QUIET, start, until};
+
+const TOOLS: &str = r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"]}}"#;
+
+fn tag(id: &str) -> String {
+    format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}"#)
+}
+
+#[tokio::test]
+async fn a_modern_stream_acknowledges_then_tells_and_ends_with_a_result() {
+    let mut server = start(|_| {}).await;
+    let client = server.modern();
+    for id in ["\"L1\"", "1", "\"1\""] {
+        let mut stream = client.open(id, "subscriptions/listen", TOOLS).await.unwrap();
+        assert_eq!(stream.headers["x-accel-buffering"], "no");
+        let tag = tag(id);
+        assert_eq!(
+            stream.next().await.unwrap().unwrap(),
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{{tag},"notifications":{{"toolsListChanged":true}}}}}}"#
+            )
+        );
+        let changed =
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{{tag}}}}}"#);
+        for _ in 0..3 {
+            assert!(timeout(QUIET, stream.next()).await.is_err(), "nothing has changed");
+            server.world.change();
+            assert_eq!(stream.next().await.unwrap().unwrap(), changed);
+        }
+        if id == "\"1\"" {
+            drop(server.stop.take());
+            assert_eq!(
+                stream.next().await.unwrap().unwrap(),
+                format!(r#"{{"jsonrpc":"2.0","id":"1","result":{{"resultType":"complete",{tag}}}}}"#)
+            );
+            assert_eq!(stream.next().await.unwrap(), None);
+        }
+    }
+    assert!(server.served.await.unwrap());
+}
+
+#[tokio::test]
+async fn what_is_not_asked_for_is_not_told() {
+    let server = start(|_| {}).await;
+    let client = server.modern();
+    for filter in [r#"{"notifications":{}}"#, r#"{"notifications":{"toolsListChanged":false,"x":[1]}}"#] {
+        let mut stream = client.open("1", "subscriptions/listen", filter).await.unwrap();
+        assert!(stream.next().await.unwrap().unwrap().ends_with(r#""notifications":{}}}"#));
+        server.world.change();
+        assert!(timeout(QUIET, stream.next()).await.is_err());
+    }
+    for filter in ["{}", r#"{"notifications":[]}"#, r#"{"notifications":{"toolsListChanged":1}}"#] {
+        let answer = client.request("1", "subscriptions/listen", filter).await.unwrap();
+        assert_eq!((answer.status, answer.error_code()), (200, Some(-32602)), "for {filter}");
+    }
+    let json = [("accept", "application/json")];
+    let answer = client.request_with("1", "subscriptions/listen", TOOLS, &json).await.unwrap();
+    assert_eq!((answer.status, answer.id().as_deref()), (406, Some("1")));
+}
+
+#[tokio::test]
+async fn a_caller_has_so_many_streams_and_no_more() {
+    let server = start(|config| config.limits.listens_per_caller = 2).await;
+    let client = server.modern();
+    let one = client.open("1", "subscriptions/listen", TOOLS).await.unwrap();
+    let two = client.open("2", "subscriptions/listen", TOOLS).await.unwrap();
+    let three = client.request("3", "subscriptions/listen", TOOLS).await.unwrap();
+    assert_eq!((three.status, three.headers["retry-after"].to_str().unwrap()), (429, "1"));
+    drop(one);
+    let again = async {
+        while client.open("4", "subscriptions/listen", TOOLS).await.unwrap().status != 200 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), again).await.expect("the place of a stream that is gone is free");
+    drop(two);
+}
+
+#[tokio::test]
+async fn a_legacy_session_has_one_stream() {
+    let mut server = start(|_| {}).await;
+    let client = server.legacy("2025-11-25").await;
+    let mut stream = client.listen().await.unwrap();
+    assert_eq!((stream.status, stream.is_stream()), (200, true));
+    assert_eq!(client.listen().await.unwrap().status, 409);
+    server.world.change();
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert_eq!(stream.next().await.unwrap().unwrap(), changed);
+    drop(stream);
+    let again = async {
+        loop {
+            let stream = client.listen().await.unwrap();
+            if stream.status == 200 {
+                break stream;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let mut stream = timeout(Duration::from_secs(5), again).await.unwrap();
+    drop(server.stop.take());
+    assert_eq!(stream.next().await.unwrap(), None);
+    assert!(server.served.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_get_without_a_stream_is_refused_by_rule() {
+    let server = start(|_| {}).await;
+    let client = server.legacy("2025-11-25").await;
+    let id = client.session().unwrap();
+    let get = |headers: String| {
+        format!("GET /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", server.addr)
+    };
+    for (headers, status) in [
+        ("Accept: text/event-stream\r\n".to_owned(), 405),
+        ("Accept: text/event-stream\r\nMcp-Session-Id: unknown\r\n".to_owned(), 404),
+        (format!("Accept: application/json\r\nMcp-Session-Id: {id}\r\n"), 406),
+        (format!("Accept: text/event-stream\r\nMcp-Session-Id: {id}\r\nMCP-Protocol-Version: x\r\n"), 400),
+    ] {
+        assert_eq!(server.raw(&get(headers.clone())).await.status, status, "with {headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn quiet_streams_are_kept_open_with_comments() {
+    let server = start(|config| config.limits.keep_alive = Duration::from_millis(20)).await;
+    let client = server.legacy("2025-11-25").await;
+    let text = format!(
+        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {}\r\n\r\n",
+        server.addr,
+        client.session().unwrap()
+    );
+    let addr = server.addr;
+    let read = tokio::spawn(async move {
+        let quiet = Duration::from_millis(400);
+        gateway_testkit::client::raw_until(addr, text.as_bytes(), quiet).await.unwrap()
+    });
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    assert_eq!(client.delete().await.unwrap().status, 204);
+    let text = String::from_utf8(read.await.unwrap()).unwrap();
+    assert!(text.matches(":\n\n").count() >= 2, "{text}");
+    until(|| server.world.ended.lock().unwrap().len() == 1).await;
+}
