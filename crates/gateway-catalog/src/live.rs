@@ -103,7 +103,8 @@ impl LiveCatalog {
         let mut progress = self.shared.progress.subscribe();
         while !concerned.iter().all(|tracked| tracked.is_settled()) {
             let last_ready = progress.borrow_and_update().last_ready;
-            let ready = concerned.iter().any(|tracked| tracked.is_ready());
+            // One that is ready but not settled is on no list yet.
+            let ready = concerned.iter().any(|tracked| tracked.is_settled() && tracked.is_ready());
             let until = match last_ready.filter(|_| ready) {
                 Some(last) => (last + self.shared.config.settle).min(deadline),
                 None => deadline,

@@ -40,30 +40,34 @@ impl LineDecoder {
             let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
                 return self.incomplete();
             };
-            let mut line = self.buffer.split_to(self.searched + end);
+            let line = self.buffer.split_to(self.searched + end);
             self.buffer.advance(1);
             self.searched = 0;
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
-            if line.last() == Some(&b'\r') {
-                line.truncate(line.len() - 1);
-            }
-            if line.len() > self.limit {
-                return Some(Line::TooLong);
-            }
-            if !line.iter().all(u8::is_ascii_whitespace) {
-                return Some(Line::Text(line.freeze()));
+            if let Some(line) = self.judge(line) {
+                return Some(line);
             }
         }
     }
 
     /// What is left when the stream has ended without a line end.
     pub fn finish(&mut self) -> Option<Line> {
-        let line = self.buffer.split().freeze();
+        let line = self.buffer.split();
         self.searched = 0;
-        let whole = !std::mem::take(&mut self.skipping) && !line.iter().all(u8::is_ascii_whitespace);
-        whole.then_some(Line::Text(line))
+        if std::mem::take(&mut self.skipping) { None } else { self.judge(line) }
+    }
+
+    /// What a line without its LF is; `None` if it is blank.
+    fn judge(&self, mut line: BytesMut) -> Option<Line> {
+        if line.last() == Some(&b'\r') {
+            line.truncate(line.len() - 1);
+        }
+        if line.len() > self.limit {
+            return Some(Line::TooLong);
+        }
+        (!line.iter().all(u8::is_ascii_whitespace)).then(|| Line::Text(line.freeze()))
     }
 
     fn incomplete(&mut self) -> Option<Line> {

@@ -83,7 +83,7 @@ impl EventDecoder {
                     return Ok(Some(event));
                 }
             } else {
-                self.field(line)?;
+                self.field(line);
             }
         }
         Ok(None)
@@ -104,6 +104,9 @@ impl EventDecoder {
         if std::mem::take(&mut self.in_comment) {
             // Not empty, so that it does not end an event.
             line = BytesMut::from(&b":"[..]);
+        } else if line.first() != Some(&b':') {
+            // Checked alike whether the line came at once or in parts.
+            self.fits(line.len())?;
         }
         Ok(Some(line))
     }
@@ -143,7 +146,7 @@ impl EventDecoder {
         if kept + more > self.limit { Err(EventTooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
-    fn field(&mut self, mut line: BytesMut) -> Result<(), EventTooLarge> {
+    fn field(&mut self, mut line: BytesMut) {
         let colon = memchr::memchr(b':', &line);
         let mut value = line.split_off(colon.unwrap_or(line.len()));
         if colon.is_some() {
@@ -153,20 +156,14 @@ impl EventDecoder {
             }
         }
         match &line[..] {
-            b"data" => {
-                self.fits(value.len())?;
-                match &mut self.data {
-                    None => self.data = Some(value),
-                    Some(data) => {
-                        data.extend_from_slice(b"\n");
-                        data.extend_from_slice(&value);
-                    }
+            b"data" => match &mut self.data {
+                None => self.data = Some(value),
+                Some(data) => {
+                    data.extend_from_slice(b"\n");
+                    data.extend_from_slice(&value);
                 }
-            }
-            b"event" => {
-                self.fits(value.len())?;
-                self.name = String::from_utf8_lossy(&value).into_owned();
-            }
+            },
+            b"event" => self.name = String::from_utf8_lossy(&value).into_owned(),
             b"id" if value.len() <= ID_LIMIT && !value.contains(&0) => {
                 self.id = Some(String::from_utf8_lossy(&value).into_owned());
             }
@@ -177,7 +174,6 @@ impl EventDecoder {
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn dispatch(&mut self) -> Option<Event> {

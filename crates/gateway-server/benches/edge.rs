@@ -1,6 +1,8 @@
 //! One client over loopback, server and client on one thread: wall time is CPU time of both ends.
 //! `cargo bench -p gateway-server`
 
+#![expect(clippy::expect_used, reason = "a bench has no input but its own")]
+
 use std::{hint::black_box, sync::Arc};
 
 use async_trait::async_trait;

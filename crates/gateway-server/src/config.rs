@@ -1,4 +1,5 @@
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     time::Duration,
 };
@@ -130,7 +131,7 @@ impl Default for Limits {
 }
 
 /// A client and the SHA-256 of its key; the key itself is not kept (P-25).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ClientKey {
     name: String,
     digest: [u8; digest::SHA256_OUTPUT_LEN],
@@ -150,6 +151,12 @@ impl ClientKey {
     /// Compares in constant time.
     pub(crate) fn is(&self, digest: &[u8]) -> bool {
         constant_time::verify_slices_are_equal(&self.digest, digest).is_ok()
+    }
+}
+
+impl fmt::Debug for ClientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientKey").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -184,7 +191,7 @@ pub enum BindError {
         entry: String,
     },
     /// The operating system refuses the address.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}")]
     Listen {
         /// The address.
         addr: SocketAddr,

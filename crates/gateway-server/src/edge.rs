@@ -4,7 +4,10 @@ use gateway_domain::{
     ClientCapabilities, Directory, Dispatcher, Era, Event, EventSink, RawJson, SessionKey, Sessions,
 };
 use gateway_protocol::{Implementation, Revision, meta};
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::JoinHandle,
+};
 
 use crate::{
     auth::Authority,
@@ -125,15 +128,21 @@ impl Edge {
         self.ports.sessions.end(&session.key()).await;
     }
 
+    /// As [`Self::end`], and goes on when nobody waits for it.
+    pub(crate) fn let_go(self: &Arc<Self>, session: Arc<Session>) -> JoinHandle<()> {
+        let edge = self.clone();
+        tokio::spawn(async move { edge.end(&session).await })
+    }
+
     /// Ends sessions whose time is over, for ever.
-    pub(crate) async fn expire_sessions(&self) {
+    pub(crate) async fn expire_sessions(self: &Arc<Self>) {
         // Looking this often keeps a session at most a thirtieth longer than it may live.
         let limits = &self.config.limits;
         let often = (limits.session_idle.min(limits.session_lifetime) / 30).max(Duration::from_millis(10));
         loop {
             tokio::time::sleep(often).await;
             for session in self.sessions.take_expired() {
-                self.end(&session).await;
+                drop(self.let_go(session));
             }
         }
     }

@@ -226,8 +226,7 @@ impl Client {
         let welcome = legacy::welcome(&self.visit, &request.id, session.revision());
         let news = AbortOnDrop(tokio::spawn(tell_changes(&self.visit, &session, &self.mouth)));
         if let Some(earlier) = self.session.replace(Opened { session, news }) {
-            let edge = self.visit.edge.clone();
-            self.running.spawn(async move { edge.end(&earlier.session).await });
+            drop(self.visit.edge.let_go(earlier.session));
         }
         self.say(welcome.payload).await;
     }

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{Era, View};
 use gateway_protocol::{
@@ -8,11 +8,11 @@ use gateway_protocol::{
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
+use tokio::time::timeout;
 
 use super::{Face, Refusing, accept::Accept, empty, events, message};
 use crate::{
     body::{Held, ResponseBody, read},
-    edge::Edge,
     endpoint::{Answer, Conversation, Reply, Visit, legacy, modern},
     field::field,
     listen,
@@ -22,6 +22,9 @@ use crate::{
 
 /// A modern path takes POST only; the others are for sessions (protocol.md §7.1).
 const NO_SUCH_METHOD: Refusal = Refusal::MethodNotAllowed { allow: "GET, POST, DELETE" };
+
+/// How long a client that ends its session waits for what it held downstream.
+const DELETE_TIME: Duration = Duration::from_secs(5);
 
 impl Face {
     /// A request to a path that takes messages.
@@ -174,7 +177,7 @@ fn handshake(visit: &Visit, request: &Rpc) -> Posted {
     match edge.sessions.open(&visit.principal, &visit.view, revision) {
         Ok((session, evicted)) => {
             if let Some(evicted) = evicted {
-                end(edge, evicted);
+                drop(edge.let_go(evicted));
             }
             Posted::Welcome(legacy::welcome(visit, &request.id, revision), session)
         }
@@ -255,15 +258,10 @@ fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
 async fn delete(visit: &Visit, headers: &HeaderMap) -> Refusing {
     let session = named_session(visit, headers)?;
     if visit.edge.sessions.remove(&session) {
-        // The end is reached although the client may not wait for it.
-        let _ = end(&visit.edge, session).await;
+        // It goes on to its end although nobody may wait so long.
+        let _ = timeout(DELETE_TIME, visit.edge.let_go(session)).await;
     }
     Ok(empty(StatusCode::NO_CONTENT))
-}
-
-fn end(edge: &Arc<Edge>, session: Arc<Session>) -> tokio::task::JoinHandle<()> {
-    let edge = edge.clone();
-    tokio::spawn(async move { edge.end(&session).await })
 }
 
 /// Only what a page cannot send without asking first (security.md §2.1).

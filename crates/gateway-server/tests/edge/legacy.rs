@@ -95,6 +95,34 @@ async fn a_deleted_session_is_gone_here_and_downstream() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_session_ends_its_calls() {
+    let server = start(|_| {}).await;
+    let (client, world) = (server.legacy("2025-11-25").await, &server.world);
+    let end = async {
+        world.reaches(&world.begun, 1).await;
+        client.delete().await.unwrap();
+        world.reaches(&world.dropped, 1).await;
+    };
+    let (answer, ()) = tokio::join!(client.call("1", "files__hang", "{}"), end);
+    assert!(answer.unwrap().error().is_some());
+}
+
+#[tokio::test]
+async fn an_idle_session_makes_room_for_a_new_one_and_a_busy_one_does_not() {
+    let server = start(|config| config.limits.sessions_per_caller = 1).await;
+    let first = server.legacy("2025-11-25").await;
+    let second = server.legacy("2025-11-25").await;
+    let evicted = SessionKey::Legacy { id: first.session().unwrap().as_str().into() };
+    until(|| *server.world.ended.lock().unwrap() == [evicted.clone()]).await;
+    assert_eq!(first.call("1", "files__echo", "{}").await.unwrap().status, 404);
+    let stream = second.listen().await.unwrap();
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    let answer = server.post("", hello).await;
+    assert_eq!((answer.status, answer.head.contains("retry-after: 1")), (503, true), "{answer:?}");
+    assert_eq!(stream.status, 200);
+}
+
+#[tokio::test]
 async fn idle_sessions_end_by_themselves() {
     let server = start(|config| config.limits.session_idle = std::time::Duration::from_millis(80)).await;
     let client = server.legacy("2025-11-25").await;

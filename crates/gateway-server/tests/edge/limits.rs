@@ -75,8 +75,8 @@ async fn heads_are_bounded_in_size_number_and_time() {
     let server = start(|config| {
         config.limits.header_bytes = 8192;
         config.limits.header_fields = 20;
-        config.limits.header_time = Duration::from_millis(80);
-        config.limits.idle_time = Duration::from_millis(300);
+        config.limits.header_time = Duration::from_millis(150);
+        config.limits.idle_time = Duration::from_millis(1500);
     })
     .await;
     let addr = server.addr;
@@ -87,18 +87,18 @@ async fn heads_are_bounded_in_size_number_and_time() {
     for begun in ["GET /healthz HTTP/1.1\r\nHost", ""] {
         let from = tokio::time::Instant::now();
         assert_eq!(until_closed(addr, begun).await, "");
-        assert!(from.elapsed() < Duration::from_millis(290), "the time for a head is the shorter one");
+        assert!(from.elapsed() < Duration::from_millis(1400), "the time for a head is the shorter one");
     }
     // A connection that has served a request may rest for longer, and then for no longer.
     let from = tokio::time::Instant::now();
     assert!(until_closed(addr, &get("")).await.starts_with("HTTP/1.1 200 "));
-    assert!(from.elapsed() >= Duration::from_millis(290), "closed after {:?}", from.elapsed());
+    assert!(from.elapsed() >= Duration::from_millis(1400), "closed after {:?}", from.elapsed());
 }
 
 #[tokio::test]
 async fn a_connection_serves_many_requests_between_short_rests() {
     let server = start(|config| {
-        config.limits.header_time = Duration::from_millis(60);
+        config.limits.header_time = Duration::from_millis(300);
         config.limits.idle_time = Duration::from_secs(60);
     })
     .await;
@@ -109,21 +109,21 @@ async fn a_connection_serves_many_requests_between_short_rests() {
         let mut answer = [0; 4096];
         let read = timeout(Duration::from_secs(5), stream.read(&mut answer)).await.unwrap().unwrap();
         assert!(answer[..read].starts_with(b"HTTP/1.1 200 "));
-        tokio::time::sleep(Duration::from_millis(120)).await;
+        tokio::time::sleep(Duration::from_millis(400)).await;
     }
 }
 
 #[tokio::test]
 async fn a_long_call_is_no_rest() {
     let server = start(|config| {
-        config.limits.header_time = Duration::from_millis(40);
-        config.limits.idle_time = Duration::from_millis(40);
+        config.limits.header_time = Duration::from_millis(200);
+        config.limits.idle_time = Duration::from_millis(200);
     })
     .await;
     let (world, client) = (&server.world, server.modern());
     let wait = async {
         world.reaches(&world.begun, 1).await;
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
         world.go.notify_one();
     };
     let (answer, ()) = tokio::join!(client.call("1", "files__slow", "{}"), wait);
@@ -203,7 +203,8 @@ async fn framing_that_two_readers_may_see_differently_is_not_served() {
     let server = start(|_| {}).await;
     let addr = server.addr;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let head = format!("Host: {addr}\r\nContent-Type: application/json\r\n");
+    let kept = format!("Host: {addr}\r\nContent-Type: application/json\r\n");
+    let head = format!("{kept}Connection: close\r\n");
     let length = ping.len();
     for (text, expected) in [
         // Two lengths.
@@ -239,11 +240,12 @@ async fn framing_that_two_readers_may_see_differently_is_not_served() {
         let chunked = format!("{length:x}\r\n{ping}\r\n0\r\n\r\n");
         let next = format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\n\r\n");
         let answer =
-            until_closed(addr, &format!("POST /mcp HTTP/1.1\r\n{head}{order}\r\n\r\n{chunked}{next}")).await;
+            until_closed(addr, &format!("POST /mcp HTTP/1.1\r\n{kept}{order}\r\n\r\n{chunked}{next}")).await;
         assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     }
     // An upgrade that is asked for is not heard.
-    let upgrade =
-        format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n");
+    let upgrade = format!(
+        "GET /healthz HTTP/1.1\r\nHost: {addr}\r\nConnection: upgrade, close\r\nUpgrade: h2c\r\n\r\n"
+    );
     assert_eq!(server.raw(&upgrade).await.status, 200);
 }

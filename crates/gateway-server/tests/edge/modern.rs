@@ -157,6 +157,9 @@ async fn discover_and_lists_say_how_long_and_for_whom_they_hold() {
     let answer = client.request("4", "tools/list", "{}").await.unwrap();
     assert_eq!(answer.result_member("tools").unwrap(), big);
     assert_eq!(answer.headers["content-length"], answer.text.len().to_string());
+    let events = [("accept", "text/event-stream")];
+    let answer = client.request_with("5", "tools/list", "{}", &events).await.unwrap();
+    assert_eq!(answer.result_member("tools").unwrap(), big);
 }
 
 #[tokio::test]
