@@ -146,10 +146,8 @@ fn manage(
         }
     };
     let pool = PoolConfig {
-        max: downstream.pool.max.unwrap_or(match downstream.reach {
-            config::Reach::Command(_) => 16,
-            config::Reach::Url(_) => 10_000,
-        }),
+        // Lists are read from a session of their own, which no client must have to wait for.
+        max: clients_at_once(downstream) + 1,
         acquire_timeout: downstream.pool.acquire_timeout,
         idle_ttl: downstream.pool.idle_ttl,
     };
@@ -158,6 +156,14 @@ fn manage(
         config::Sharing::Shared => SessionMode::Shared,
     };
     Ok(ManagedDownstream { name: name.clone(), mode, pool: Pool::new(name, factory, pool) })
+}
+
+/// How many sessions clients may have: a process each costs memory, an HTTP session hardly any (R-W7).
+fn clients_at_once(downstream: &config::Downstream) -> usize {
+    downstream.pool.max.unwrap_or(match downstream.reach {
+        config::Reach::Command(_) => 16,
+        config::Reach::Url(_) => 10_000,
+    })
 }
 
 fn supervised<F>(

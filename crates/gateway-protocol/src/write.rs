@@ -6,10 +6,16 @@ use crate::RequestId;
 
 /// A request; `params` is a JSON object.
 pub fn request(id: &RequestId, method: &str, params: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(params.len() + method.len() + 64);
+    request_with(id, method, params.len(), |out| out.extend_from_slice(params))
+}
+
+/// A request whose `params`, a JSON object of about `size` bytes, `write` appends in place.
+pub fn request_with(id: &RequestId, method: &str, size: usize, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    // With room for a line end.
+    let mut out = Vec::with_capacity(size + method.len() + id.as_str().len() + 48);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_str().as_bytes());
-    method_and_params(&mut out, method, params);
+    method_and_params(&mut out, method, write);
     out
 }
 
@@ -17,15 +23,15 @@ pub fn request(id: &RequestId, method: &str, params: &[u8]) -> Vec<u8> {
 pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(params.len() + method.len() + 48);
     out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
-    method_and_params(&mut out, method, params);
+    method_and_params(&mut out, method, |out| out.extend_from_slice(params));
     out
 }
 
-fn method_and_params(out: &mut Vec<u8>, method: &str, params: &[u8]) {
+fn method_and_params(out: &mut Vec<u8>, method: &str, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(br#","method":"#);
     out.extend_from_slice(RawJson::string(method).as_bytes());
     out.extend_from_slice(br#","params":"#);
-    out.extend_from_slice(params);
+    write(out);
     out.push(b'}');
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{DownstreamFault, Era};
-use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, meta, method, write};
+use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, client, method, write};
 use http::Method;
 use hyper::body::Incoming as Body;
 
@@ -77,10 +77,8 @@ fn timed_out(after: Duration) -> Failure {
 
 /// Asks for a stream of changes of the tools (protocol.md §14).
 async fn subscribe(link: &Link) -> Result<Body, Failure> {
-    let meta = meta::outgoing(None, &link.hop(), None, None);
-    let meta = meta.as_ref().map_or("{}", |meta| meta.as_str());
-    let params = format!(r#"{{"notifications":{{"toolsListChanged":true}},"_meta":{meta}}}"#);
-    let message = write::request(&RequestId::from(link.next_id()), method::LISTEN, params.as_bytes());
+    let params = client::listen_params(&link.hop());
+    let message = write::request(&RequestId::from(link.next_id()), method::LISTEN, &params);
     let sent = link.endpoint.send(Method::POST, link.headers_for(method::LISTEN), message.into());
     let (head, body) = sent.await?.into_parts();
     if head.status.is_success() && form(&head.headers) == Form::Events {

@@ -110,9 +110,7 @@ impl DownstreamSession for HttpSession {
         if link.era() == Era::Modern {
             mirror(&mut headers, tool, mirrored, params);
         }
-        let token = exchange.wants_progress.then_some(id);
-        let params = client::call_params(&link.hop(), tool, params, exchange, token);
-        let message = write::request(&RequestId::from(id), method::TOOLS_CALL, &params);
+        let message = client::call(&link.hop(), id, tool, params, exchange);
         let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
         let answer = link.ask(id, headers, message, Some(exchange), deadline).await;
         let response = answer.map_err(|failure| self.fail(failure))?;

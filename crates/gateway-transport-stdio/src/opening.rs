@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use gateway_domain::{
     ClientCapabilities, DownstreamFault, DownstreamName, DownstreamObserver, Era, Error, InternalError,
-    PeerInfo, RawObject,
+    PeerInfo,
 };
 use gateway_protocol::{
     Response, Revision,
-    client::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait, ping_params},
+    client::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait, listen_params},
     meta::Hop,
     method, write,
 };
@@ -132,9 +132,8 @@ impl Attempt<'_> {
         let tells = tools.and_then(|tools| tools.get("listChanged")?.to_bool()).unwrap_or(false);
         let none = ClientCapabilities::none();
         let hop = Hop { revision, client: &self.config.client, capabilities: &none };
-        if tells && let Ok(params) = RawObject::parse(ping_params(&hop)) {
-            let params = params.edit().set("notifications", r#"{"toolsListChanged":true}"#).finish();
-            process.link.listen(method::LISTEN, params.as_bytes());
+        if tells {
+            process.link.listen(method::LISTEN, &listen_params(&hop));
         }
     }
 

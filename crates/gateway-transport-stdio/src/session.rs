@@ -6,10 +6,10 @@ use gateway_domain::{
     Params, PeerInfo, Session, ToolPage,
 };
 use gateway_protocol::{
-    Revision,
-    client::{call_params, list_params, outcome, ping_params, tool_page},
+    RequestId, Response, Revision,
+    client::{self, outcome, tool_page},
     meta::Hop,
-    method,
+    method, write,
 };
 
 use crate::{StdioConfig, link::Patience, process::Process};
@@ -43,8 +43,11 @@ impl StdioSession {
         self.process.link.revision.get().copied().unwrap_or(Revision::NEWEST_LEGACY)
     }
 
-    fn request_patience(&self) -> Patience {
-        Patience { quiet: self.config.request_timeout, total: self.config.request_timeout }
+    /// A request that is no call.
+    async fn ask(&self, method: &str, params: &[u8]) -> Result<Response, Error> {
+        let patience = Patience { quiet: self.config.request_timeout, total: self.config.request_timeout };
+        let message = |id| write::request(&RequestId::from(id), method, params);
+        self.process.link.ask(patience, None, message).await
     }
 }
 
@@ -76,19 +79,16 @@ impl DownstreamSession for StdioSession {
         let patience = Patience { quiet: self.config.call_timeout, total: self.config.max_call_time };
         let events = exchange.wants_progress.then(|| Arc::clone(&exchange.events));
         let hop = self.hop(&exchange.capabilities);
-        let response = link
-            .ask(method::TOOLS_CALL, patience, events, |id| {
-                call_params(&hop, tool, params, exchange, exchange.wants_progress.then_some(id))
-            })
-            .await?;
+        let response =
+            link.ask(patience, events, |id| client::call(&hop, id, tool, params, exchange)).await?;
         outcome(self.peer.era, response.answer)
             .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))
     }
 
     async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
         let link = &self.process.link;
-        let params = list_params(&self.hop(&self.capabilities), cursor);
-        let response = link.ask(method::TOOLS_LIST, self.request_patience(), None, |_| params).await?;
+        let params = client::list_params(&self.hop(&self.capabilities), cursor);
+        let response = self.ask(method::TOOLS_LIST, &params).await?;
         tool_page(response)
             .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))
     }
@@ -98,7 +98,7 @@ impl DownstreamSession for StdioSession {
             Era::Legacy => method::PING,
             Era::Modern => method::DISCOVER,
         };
-        let params = ping_params(&self.hop(&self.capabilities));
-        self.process.link.ask(method, self.request_patience(), None, |_| params).await.map(drop)
+        let params = client::ping_params(&self.hop(&self.capabilities));
+        self.ask(method, &params).await.map(drop)
     }
 }

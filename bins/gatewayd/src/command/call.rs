@@ -25,7 +25,7 @@ pub(super) async fn run(config: &Config, name: &str, arguments: &str) -> anyhow:
     let outcome = gateway.dispatcher.dispatch(call(name, &arguments)).await;
     let code = match outcome {
         Ok(Outcome::Complete(result)) => {
-            print(&result.raw())?;
+            print(result.raw())?;
             let failed = result.get("isError").and_then(|flag| flag.to_bool()) == Some(true);
             if failed {
                 say(format_args!("error: tool `{name}` reports an error; see its result"));

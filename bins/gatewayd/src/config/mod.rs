@@ -33,8 +33,7 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 pub(crate) use checked::{
-    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Names, Protocol, Reach, Remote,
-    Sharing, ToolFilter,
+    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Remote, Sharing,
 };
 pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};

@@ -1,10 +1,6 @@
 //! The program as a whole: real processes and sockets in front of it and behind it.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot run has failed"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot run has failed")]
+#![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
 
 mod commands;
 mod serve;

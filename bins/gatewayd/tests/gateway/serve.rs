@@ -141,7 +141,7 @@ async fn sigterm_lets_calls_finish_and_ends_the_children_in_order() {
 }
 
 fn number_after(text: &str, marker: &str) -> u32 {
-    let rest = text.split(marker).nth(1).unwrap_or_else(|| text);
+    let rest = text.split(marker).nth(1).unwrap_or(text);
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 

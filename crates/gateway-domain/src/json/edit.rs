@@ -49,7 +49,7 @@ impl<'a> ObjectEdit<'a> {
         if self.is_unchanged() {
             return self.object.raw().clone();
         }
-        let mut out = Vec::with_capacity(self.object.as_str().len() + 128);
+        let mut out = Vec::with_capacity(self.object.raw().as_bytes().len() + 128);
         self.write(&mut out);
         RawJson::assembled(out)
     }

@@ -8,4 +8,4 @@ mod request;
 pub use answer::{Nonsense, outcome, tool_page};
 pub use opening::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait};
 pub use pending::{Full, Pending};
-pub use request::{call_params, discover, initialize, list_params, ping_params};
+pub use request::{call, discover, initialize, list_params, listen_params, ping_params};

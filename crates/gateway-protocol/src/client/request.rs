@@ -1,8 +1,9 @@
 use gateway_domain::{ClientCapabilities, Era, Exchange, Params, RawJson};
 
 use crate::{
-    Implementation, Revision,
+    Implementation, RequestId, Revision,
     meta::{self, Hop},
+    method, write,
 };
 
 /// Members of `params` that belong to a hop or to a feature of the other era.
@@ -35,16 +36,16 @@ pub fn list_params(hop: &Hop<'_>, cursor: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// The `params` of `tools/call` on the next hop: the client's own with the tool's own name and that
-/// hop's `_meta`; every other byte as it came (design §2). `token` asks for progress under it.
-pub fn call_params(
-    hop: &Hop<'_>,
-    tool: &str,
-    client: &Params,
-    exchange: &Exchange,
-    token: Option<u64>,
-) -> Vec<u8> {
-    let token = token.map(|token| token.to_string());
+/// The `params` of `subscriptions/listen` for changes of the tools.
+pub fn listen_params(hop: &Hop<'_>) -> Vec<u8> {
+    params(hop, r#""notifications":{"toolsListChanged":true}"#)
+}
+
+/// A `tools/call` for the next hop: the client's own params with the tool's own name and that hop's
+/// `_meta`; every other byte as it came (design §2). The id is the progress token too, if progress is
+/// wanted.
+pub fn call(hop: &Hop<'_>, id: u64, tool: &str, client: &Params, exchange: &Exchange) -> Vec<u8> {
+    let token = exchange.wants_progress.then(|| id.to_string());
     let strips: &[&str] = if hop.revision.era() == Era::Modern { &MODERN_STRIPS } else { &LEGACY_STRIPS };
     let mut edit = client.object.edit().set("name", RawJson::string(tool).as_bytes());
     edit = strips.iter().fold(edit, |edit, member| edit.remove(member));
@@ -52,9 +53,9 @@ pub fn call_params(
         Some(meta) => edit.set("_meta", meta.as_bytes()),
         None => edit.remove("_meta"),
     };
-    let mut out = Vec::with_capacity(client.object.as_str().len() + 256);
-    edit.write(&mut out);
-    out
+    // Room for the hop's `_meta`; more costs a copy, nothing else.
+    let size = client.object.raw().as_bytes().len() + 384;
+    write::request_with(&RequestId::from(id), method::TOOLS_CALL, size, |out| edit.write(out))
 }
 
 fn params(hop: &Hop<'_>, members: &str) -> Vec<u8> {
@@ -91,7 +92,11 @@ mod tests {
         };
         let us = Implementation::new("g", "G", "1");
         let hop = Hop { revision, client: &us, capabilities: &capabilities };
-        String::from_utf8(call_params(&hop, "echo", &client, &exchange, token)).unwrap()
+        let message = call(&hop, token.unwrap_or(1), "echo", &client, &exchange);
+        let message = String::from_utf8(message).unwrap();
+        let head =
+            format!(r#"{{"jsonrpc":"2.0","id":{},"method":"tools/call","params":"#, token.unwrap_or(1));
+        message.strip_prefix(&head).and_then(|rest| rest.strip_suffix('}')).unwrap().to_owned()
     }
 
     #[test]

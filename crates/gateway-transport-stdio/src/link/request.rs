@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{Link, Outgoing, Waiter, later, request_line};
+use super::{Link, Outgoing, Waiter, later};
 
 /// How long to wait for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -22,19 +22,19 @@ pub(crate) struct Patience {
 
 impl Link {
     /// Asks and waits for the answer. Dropping the future cancels the request and leaves the others alone
-    /// (R-W3); so does a timeout. `params` is made once the request's id, its progress token, is known.
+    /// (R-W3); so does a timeout. The message is made once its id is known.
     pub(crate) async fn ask(
         &self,
-        method: &'static str,
         patience: Patience,
         events: Option<Arc<dyn EventSink>>,
-        params: impl FnOnce(u64) -> Vec<u8>,
+        message: impl FnOnce(u64) -> Vec<u8>,
     ) -> Result<Response, Error> {
         let begun = Instant::now();
         let end = later(begun, patience.total);
         let room = self.room(patience.quiet.min(patience.total)).await?;
         let (request, mut answer) = self.enter(events)?;
-        let line = request_line(request.id, method, &params(request.id));
+        let mut line = message(request.id);
+        line.push(b'\n');
         room.send(Outgoing { request: Some(request.id), line });
         let mut deadline = end.min(later(begun, patience.quiet));
         loop {

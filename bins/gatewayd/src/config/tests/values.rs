@@ -1,3 +1,4 @@
+use crate::config::checked::{Names, ToolFilter};
 use std::time::Duration;
 
 use super::*;
