@@ -141,6 +141,14 @@ pub trait EventSink: Send + Sync {
     fn emit(&self, event: Event);
 }
 
+/// The sink of a call whose events nobody wants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl EventSink for Silent {
+    fn emit(&self, _: Event) {}
+}
+
 /// RFC 5424 severities as MCP names them, lowest first (protocol.md §11.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the protocol's own names")]

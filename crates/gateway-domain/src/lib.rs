@@ -30,9 +30,10 @@ mod outcome;
 mod param_header;
 mod port;
 mod status;
+mod text;
 mod tool;
 
-pub use call::{Call, Era, Event, EventSink, Exchange, LogLevel, Params, SessionKey, Target, View};
+pub use call::{Call, Era, Event, EventSink, Exchange, LogLevel, Params, SessionKey, Silent, Target, View};
 pub use caller::Caller;
 pub use capabilities::ClientCapabilities;
 pub use catalog::{Catalog, CatalogEntry, DuplicateName};
@@ -50,4 +51,5 @@ pub use port::{
     SessionProfile, Sessions, ToolPage, ToolsPage,
 };
 pub use status::{DownstreamState, DownstreamStatus};
+pub use text::printable;
 pub use tool::Tool;

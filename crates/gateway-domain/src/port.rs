@@ -122,6 +122,14 @@ pub struct PeerInfo {
     pub instructions: Option<String>,
 }
 
+impl PeerInfo {
+    /// Whether the server says that it tells of changes of its tools.
+    pub fn announces_tool_changes(&self) -> bool {
+        let tools = self.capabilities.get_object("tools");
+        tools.and_then(|tools| tools.get("listChanged")?.to_bool()).unwrap_or(false)
+    }
+}
+
 /// One page of a downstream's own tools.
 #[derive(Debug, Clone)]
 pub struct ToolPage {
