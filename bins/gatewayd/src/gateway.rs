@@ -206,10 +206,12 @@ fn stdio_config(
     }
 }
 
-/// Everything in the gateway's environment but what it took its secrets from (R-57, R-W8).
+/// Everything in the gateway's environment but its own settings, which may hold keys, and what it took
+/// secrets from (R-57, R-W8).
 fn all_but_secrets(config: &config::Config) -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    names.filter(|name| !config.secret_variables.contains(name)).collect()
+    let is_secret = |name: &String| name.starts_with("GATEWAY_") || config.secret_variables.contains(name);
+    names.filter(|name| !is_secret(name)).collect()
 }
 
 fn http_config(downstream: &config::Downstream, remote: &config::Remote) -> HttpConfig {

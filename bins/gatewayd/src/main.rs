@@ -8,16 +8,13 @@ mod command;
 mod config;
 mod demo;
 mod gateway;
+mod log;
 
-use std::{
-    io::{self, IsTerminal as _},
-    process::ExitCode,
-};
+use std::{io, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use config::{LogFormat, Source};
-use tracing_subscriber::EnvFilter;
+use config::Source;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
@@ -30,7 +27,7 @@ fn main() -> ExitCode {
     }
     match load(&cli) {
         Ok(Ok(loaded)) => {
-            start_log(&loaded.config.log);
+            let _flushed_at_the_end = log::start(&loaded.config.log);
             announce(&loaded);
             finish(run(cli.command, &loaded.config))
         }
@@ -79,14 +76,4 @@ fn finish(code: anyhow::Result<ExitCode>) -> ExitCode {
         command::say(format_args!("error: {error:#}"));
         ExitCode::from(command::FAILED)
     })
-}
-
-/// Everything that is logged goes to stderr; `RUST_LOG` comes before the configured level.
-fn start_log(log: &config::Log) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    match log.format {
-        LogFormat::Json => builder.json().init(),
-        LogFormat::Text => builder.with_target(false).with_ansi(io::stderr().is_terminal()).init(),
-    }
 }

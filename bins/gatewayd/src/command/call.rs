@@ -1,29 +1,41 @@
 use std::{process::ExitCode, sync::Arc};
 
 use gateway_domain::{
-    Call, Caller, ClientCapabilities, Directory as _, Era, Event, EventSink, Exchange, Outcome, Params,
-    RawJson, RawObject, SessionKey, Target, View,
+    Call, Caller, ClientCapabilities, Directory as _, Era, Error, Exchange, Outcome, Params, RawJson,
+    RawObject, SessionKey, Silent, Target, View, printable,
 };
 
 use crate::{
-    command::{FAILED, USAGE, patience, print, say},
+    cli,
+    command::{FAILED, USAGE, patience, print, say, with_gateway},
     config::Config,
     gateway::Gateway,
 };
 
 /// Calls one tool and prints its raw result.
-pub(super) async fn run(config: &Config, name: &str, arguments: &str) -> anyhow::Result<ExitCode> {
-    let arguments = match RawObject::parse(arguments.to_owned()) {
+pub(super) async fn run(
+    config: &Config,
+    asked: &cli::Call,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<ExitCode> {
+    let name = asked.name.as_str();
+    let arguments = match RawObject::parse(asked.arguments.clone()) {
         Ok(arguments) => arguments,
         Err(error) => {
             say(format_args!("error: the arguments are not a JSON object: {error}"));
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let gateway = Gateway::start(config)?;
-    wait_for(&gateway, config, name).await;
-    let outcome = gateway.dispatcher.dispatch(call(name, &arguments)).await;
-    let code = match outcome {
+    let called = with_gateway(config, stop, async |gateway| {
+        wait_for(gateway, config, name).await;
+        gateway.dispatcher.dispatch(call(name, &arguments)).await
+    });
+    let Some(outcome) = called.await? else { return Ok(ExitCode::from(FAILED)) };
+    report(name, outcome).map(ExitCode::from)
+}
+
+fn report(name: &str, outcome: Result<Outcome, Error>) -> anyhow::Result<u8> {
+    Ok(match outcome {
         Ok(Outcome::Complete(result)) => {
             print(result.raw())?;
             let failed = result.get("isError").and_then(|flag| flag.to_bool()) == Some(true);
@@ -33,7 +45,11 @@ pub(super) async fn run(config: &Config, name: &str, arguments: &str) -> anyhow:
             u8::from(failed)
         }
         Ok(Outcome::Failed(error)) => {
-            say(format_args!("error: tool `{name}` answered with error {}: {}", error.code, error.message()));
+            say(format_args!(
+                "error: tool `{name}` answered with error {}: {}",
+                error.code,
+                printable(&error.message(), 500)
+            ));
             FAILED
         }
         Ok(Outcome::InputRequired { .. } | Outcome::Task(_)) => {
@@ -44,9 +60,7 @@ pub(super) async fn run(config: &Config, name: &str, arguments: &str) -> anyhow:
             say(format_args!("error: {error}; `gatewayd tools` lists what there is"));
             FAILED
         }
-    };
-    gateway.close().await;
-    Ok(ExitCode::from(code))
+    })
 }
 
 /// Waits until the tool is there, or until nothing more can come.
@@ -78,14 +92,7 @@ fn call(name: &str, arguments: &RawObject) -> Call {
             capabilities,
             wants_progress: false,
             log_level: None,
-            events: Arc::new(Nowhere),
+            events: Arc::new(Silent),
         },
     }
-}
-
-/// Nobody watches a call from the command line.
-struct Nowhere;
-
-impl EventSink for Nowhere {
-    fn emit(&self, _: Event) {}
 }

@@ -3,17 +3,21 @@ use std::process::ExitCode;
 use gateway_domain::{Directory as _, DownstreamState, DownstreamStatus, RawJson};
 
 use crate::{
-    command::{FAILED, patience, print, say},
+    command::{FAILED, patience, print, say, with_gateway},
     config::Config,
-    gateway::Gateway,
 };
 
 /// Starts every downstream once and reports.
-pub(super) async fn run(config: &Config, json: bool) -> anyhow::Result<ExitCode> {
-    let gateway = Gateway::start(config)?;
-    gateway.catalog.settled(patience(config)).await;
-    let downstreams = gateway.catalog.downstreams();
-    gateway.close().await;
+pub(super) async fn run(
+    config: &Config,
+    json: bool,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<ExitCode> {
+    let settled = with_gateway(config, stop, async |gateway| {
+        gateway.catalog.settled(patience(config)).await;
+        gateway.catalog.downstreams()
+    });
+    let Some(downstreams) = settled.await? else { return Ok(ExitCode::from(FAILED)) };
     let bad: Vec<_> = downstreams.iter().filter(|status| !is_good(status)).collect();
     match json {
         true => print(report(&downstreams, &bad))?,
@@ -89,7 +93,7 @@ fn row(status: &DownstreamStatus) -> String {
     )
 }
 
-/// Without what would move a terminal's cursor.
+/// What downstreams say may be long and may try to steer a terminal.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    gateway_domain::printable(text, 500)
 }

@@ -8,7 +8,10 @@ mod tools;
 
 use std::{fmt, io::Write as _, process::ExitCode, time::Duration};
 
-use crate::{cli, config::Config};
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{cli, config::Config, gateway::Gateway};
 
 /// The exit code of a command that ran and found something wrong.
 pub(crate) const FAILED: u8 = 1;
@@ -17,15 +20,45 @@ pub(crate) const USAGE: u8 = 2;
 
 /// Runs the command.
 pub(crate) async fn run(command: cli::Command, config: &Config) -> anyhow::Result<ExitCode> {
+    // Before anything is started: whatever is, has to be ended in order.
+    let stop = termination()?;
     match command {
-        cli::Command::Serve(_) => serve::run(config).await,
-        cli::Command::Stdio(_) => stdio::run(config).await,
-        cli::Command::Check(report) => check::run(config, report.json).await,
-        cli::Command::Tools(report) => tools::run(config, report.json).await,
-        cli::Command::Call(call) => call::run(config, &call.name, &call.arguments).await,
+        cli::Command::Serve(_) => serve::run(config, stop).await,
+        cli::Command::Stdio(_) => stdio::run(config, stop).await,
+        cli::Command::Check(report) => check::run(config, report.json, stop).await,
+        cli::Command::Tools(report) => tools::run(config, report.json, stop).await,
+        cli::Command::Call(call) => call::run(config, &call, stop).await,
         // Handled before any configuration is read.
         cli::Command::DemoServer => Ok(ExitCode::from(USAGE)),
     }
+}
+
+/// Completes at the first SIGTERM or SIGINT. Later ones change nothing: stopping is bounded anyway.
+fn termination() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        }
+    })
+}
+
+/// Runs `work` on a started gateway and ends the gateway whatever comes of it; `None` if the command was
+/// told to stop.
+async fn with_gateway<T>(
+    config: &Config,
+    stop: impl Future<Output = ()>,
+    work: impl AsyncFnOnce(&Gateway) -> T,
+) -> anyhow::Result<Option<T>> {
+    let gateway = Gateway::start(config)?;
+    let done = tokio::select! {
+        done = work(&gateway) => Some(done),
+        () = stop => None,
+    };
+    gateway.close().await;
+    Ok(done)
 }
 
 /// How long a command that reports waits for downstreams to start: as long as the slowest may take.

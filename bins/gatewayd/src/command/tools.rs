@@ -1,26 +1,31 @@
 use std::process::ExitCode;
 
-use gateway_domain::{Caller, Directory as _, RawJson, RawObject, View};
+use gateway_domain::{Caller, Directory as _, RawJson, RawObject, View, printable};
 
 use crate::{
-    command::{FAILED, patience, print, say},
+    command::{FAILED, patience, print, say, with_gateway},
     config::Config,
     gateway::Gateway,
 };
 
 /// Prints the catalogue as a client would see it.
-pub(super) async fn run(config: &Config, json: bool) -> anyhow::Result<ExitCode> {
-    let gateway = Gateway::start(config)?;
-    gateway.catalog.settled(patience(config)).await;
-    let listed = list(&gateway).await;
-    gateway.close().await;
-    let tools = listed?;
+pub(super) async fn run(
+    config: &Config,
+    json: bool,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<ExitCode> {
+    let listed = with_gateway(config, stop, async |gateway| {
+        gateway.catalog.settled(patience(config)).await;
+        (list(gateway).await, gateway.catalog.downstreams())
+    });
+    let Some((tools, downstreams)) = listed.await? else { return Ok(ExitCode::from(FAILED)) };
+    let tools = tools?;
     match json {
         true => print(format_args!(r#"{{"tools":{}}}"#, RawJson::array(tools)))?,
         false => tools.into_iter().filter_map(line).try_for_each(print)?,
     }
     let mut missing = 0;
-    for status in gateway.catalog.downstreams().iter().filter(|status| !super::check::is_good(status)) {
+    for status in downstreams.iter().filter(|status| !super::check::is_good(status)) {
         missing += 1;
         say(super::check::sentence(status));
     }
@@ -46,7 +51,5 @@ fn line(definition: RawJson) -> Option<String> {
     let name = definition.get_text("name")?;
     let description = definition.get_text("description").unwrap_or_default();
     let first = description.lines().next().unwrap_or_default();
-    // What a server writes may try to steer the terminal.
-    let shown: String = first.chars().filter(|c| !c.is_control()).take(100).collect();
-    Some(format!("{name}\t{shown}").trim_end().to_owned())
+    Some(format!("{name}\t{}", printable(first, 100)).trim_end().to_owned())
 }

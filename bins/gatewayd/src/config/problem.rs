@@ -83,7 +83,7 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     (distance <= (best.len().max(3)) / 3).then_some(best)
 }
 
-/// Text from files goes to terminals and logs: one line, no control characters.
+/// Text from files goes to terminals and logs.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    gateway_domain::printable(text, 1000)
 }

@@ -9,7 +9,7 @@ mod tools;
 use std::io::{self, BufRead, Write};
 
 use bytes::Bytes;
-use gateway_domain::Era;
+use gateway_domain::{Era, RawJson};
 use gateway_protocol::{
     Implementation, Message, Request, RequestId, Revision, code, era, meta, method, write,
 };
@@ -50,7 +50,8 @@ impl Demo {
         if let Some(version) =
             modern.as_deref().filter(|version| *version != Revision::NEWEST_MODERN.as_str())
         {
-            let data = format!(r#"{{"supported":["{}"],"requested":"{version}"}}"#, Revision::NEWEST_MODERN);
+            let (spoken, asked) = (Revision::NEWEST_MODERN, RawJson::string(version));
+            let data = format!(r#"{{"supported":["{spoken}"],"requested":{asked}}}"#);
             let error =
                 write::error_object(code::UNSUPPORTED_VERSION, "unsupported protocol version", Some(&data));
             return write::error(Some(&request.id), error.as_bytes());
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_tools() {
-        let tools = gateway_domain::RawJson::parse(tools::DEFINITIONS).unwrap().elements(10).unwrap();
+        let tools = RawJson::parse(tools::DEFINITIONS).unwrap().elements(10).unwrap();
         assert_eq!(tools.len(), 3);
     }
 }

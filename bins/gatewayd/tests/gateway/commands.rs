@@ -1,5 +1,10 @@
 //! `check`, `tools` and `call` as a person or a script runs them (design §11).
 
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
 use crate::support::{Folder, fake, gatewayd};
 
 /// Runs a command and compares exit code, a part of stdout and a part of stderr.
@@ -57,6 +62,11 @@ fn check_tells_what_works_and_why_something_does_not() {
     let config = [
         fake("good", &["--era", "legacy"]),
         fake("gone", &["--exit", "3"]),
+        format!("{}startup_timeout = \"1s\"\nprobe_timeout = \"300ms\"\n", fake("hangs", &["--silent"])),
+        format!(
+            "{}startup_timeout = \"1s\"\nprobe_timeout = \"300ms\"\n",
+            fake("floods", &["--stderr-flood", "unlimited", "--silent"])
+        ),
         "[downstreams.missing]\ncommand = [\"no-such-program-anywhere\"]\n".to_owned(),
         "[downstreams.off]\ncommand = [\"x\"]\nenabled = false\n".to_owned(),
         "[downstreams.refused]\nurl = \"http://127.0.0.1:9/mcp\"\n".to_owned(),
@@ -65,8 +75,16 @@ fn check_tells_what_works_and_why_something_does_not() {
     check(&folder, &["check"], 1, "good\tready\t2025-11-25", "downstream `gone` is broken");
     check(&folder, &["check"], 1, "off\tdisabled", "no-such-program-anywhere");
     check(&folder, &["check"], 1, "refused\tbroken", "exiting with 3 as told");
-    check(&folder, &["check", "--json"], 1, r#"{"downstreams":[{"name":"gone","state":"broken""#, "");
-    check(&folder, &["check", "--json"], 1, r#""workflows":[],"problems":["downstream `gone` is broken"#, "");
+    check(&folder, &["check"], 1, "hangs\tbroken", "downstream `hangs` is broken");
+    let json = String::from_utf8(folder.run(&["check", "--json"]).stdout).unwrap();
+    for part in [
+        r#"{"downstreams":[{"name":"floods","state":"broken""#,
+        r#"{"name":"gone","state":"broken""#,
+        r#"{"name":"good","state":"ready","reason":null,"protocol":"2025-11-25""#,
+        r#""workflows":[],"problems":["downstream `floods` is broken"#,
+    ] {
+        assert!(json.contains(part), "{part} is not in {json}");
+    }
 }
 
 #[test]
@@ -89,4 +107,28 @@ fn names_that_do_not_fit_are_offered_under_an_alias_and_called_by_their_own() {
     let report = String::from_utf8(checked.stdout).unwrap();
     let aliases = report.split(r#""aliases":{"#).nth(1).unwrap().split('}').next().unwrap();
     assert!(aliases.starts_with("\"d__a") && aliases.ends_with(":\"a__b c\""), "{aliases}");
+}
+
+#[test]
+fn a_command_that_is_interrupted_leaves_no_child_behind() {
+    let folder = Folder::with("");
+    let starts = folder.config().with_file_name("starts");
+    let config = fake("hangs", &["--silent", "--ignore-eof", "--starts-file", starts.to_str().unwrap()]);
+    std::fs::write(folder.config(), config).unwrap();
+    let mut command = gatewayd();
+    command.arg("check").arg("--config").arg(folder.config()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut checking = command.spawn().unwrap();
+    let started = || std::fs::read_to_string(&starts).ok()?.trim().parse::<u32>().ok();
+    let begun = Instant::now();
+    let pid = loop {
+        if let Some(pid) = started() {
+            break pid;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "the fake does not start");
+        std::thread::yield_now();
+    };
+    let interrupt = Command::new("kill").args(["-INT", &checking.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(checking.wait().unwrap().code(), Some(1));
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the child is gone");
 }
