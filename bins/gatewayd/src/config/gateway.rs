@@ -83,7 +83,9 @@ fn admin(mut table: Table<'_>) -> Option<SocketAddr> {
 fn names(mut table: Table<'_>) -> Names {
     let characters = [("portable", Characters::Portable), ("protocol", Characters::Protocol)];
     let names = Names {
-        max_length: table.read("max_length", scalar::count(16..=128)).unwrap_or(64),
+        max_length: table
+            .read("max_length", scalar::count(16..=128))
+            .unwrap_or_else(|| gateway_aggregate::FitRules::default().max_length),
         characters: table.read("characters", scalar::one_of(&characters)).unwrap_or(Characters::Portable),
     };
     table.finish();
@@ -111,22 +113,30 @@ fn level(item: &Item<'_>) -> Result<String, Fault> {
 
 fn limits(mut table: Table<'_>) -> Limits {
     use scalar::{count, duration, size};
-    let t = &mut table;
+    let (t, default) = (&mut table, gateway_server::Limits::default());
     let limits = Limits {
-        body_bytes: t.read("body_bytes", size(KIB..=GIB)).unwrap_or(4 * MIB),
-        body_time: t.read("body_time", duration(HOUR)).unwrap_or(Duration::from_secs(30)),
-        header_bytes: t.read("header_bytes", size(KIB..=MIB)).unwrap_or(32 * KIB),
-        header_fields: t.read("header_fields", count(10..=1000)).unwrap_or(100),
-        header_time: t.read("header_time", duration(HOUR)).unwrap_or(Duration::from_secs(10)),
-        connections: t.read("connections", count(1..=MANY)).unwrap_or(1024),
-        connections_per_peer: t.read("connections_per_peer", count(1..=MANY)).unwrap_or(256),
-        in_flight: t.read("in_flight", count(1..=MANY)).unwrap_or(1024),
-        in_flight_per_caller: t.read("in_flight_per_caller", count(1..=MANY)).unwrap_or(64),
-        sessions: t.read("sessions", count(1..=MANY)).unwrap_or(10_000),
-        sessions_per_caller: t.read("sessions_per_caller", count(1..=MANY)).unwrap_or(100),
-        session_idle: t.read("session_idle", duration(MONTH)).unwrap_or(HOUR / 2),
-        session_lifetime: t.read("session_lifetime", duration(MONTH)).unwrap_or(24 * HOUR),
-        streams_per_caller: t.read("streams_per_caller", count(1..=MANY)).unwrap_or(16),
+        body_bytes: t.read("body_bytes", size(KIB..=GIB)).unwrap_or(default.body_bytes),
+        body_time: t.read("body_time", duration(HOUR)).unwrap_or(default.body_time),
+        header_bytes: t.read("header_bytes", size(KIB..=MIB)).unwrap_or(default.header_bytes),
+        header_fields: t.read("header_fields", count(10..=1000)).unwrap_or(default.header_fields),
+        header_time: t.read("header_time", duration(HOUR)).unwrap_or(default.header_time),
+        connections: t.read("connections", count(1..=MANY)).unwrap_or(default.connections),
+        connections_per_peer: t
+            .read("connections_per_peer", count(1..=MANY))
+            .unwrap_or(default.connections_per_peer),
+        in_flight: t.read("in_flight", count(1..=MANY)).unwrap_or(default.in_flight),
+        in_flight_per_caller: t
+            .read("in_flight_per_caller", count(1..=MANY))
+            .unwrap_or(default.in_flight_per_caller),
+        sessions: t.read("sessions", count(1..=MANY)).unwrap_or(default.sessions),
+        sessions_per_caller: t
+            .read("sessions_per_caller", count(1..=MANY))
+            .unwrap_or(default.sessions_per_caller),
+        session_idle: t.read("session_idle", duration(MONTH)).unwrap_or(default.session_idle),
+        session_lifetime: t.read("session_lifetime", duration(MONTH)).unwrap_or(default.session_lifetime),
+        streams_per_caller: t
+            .read("streams_per_caller", count(1..=MANY))
+            .unwrap_or(default.listens_per_caller),
     };
     table.finish();
     limits
@@ -134,15 +144,17 @@ fn limits(mut table: Table<'_>) -> Limits {
 
 fn lists(mut table: Table<'_>) -> Lists {
     use scalar::{count, duration, size};
-    let t = &mut table;
+    let (t, default) = (&mut table, gateway_catalog::CatalogConfig::default());
     let lists = Lists {
-        page_size: t.read("page_size", count(1..=10_000)).unwrap_or(100),
-        budget: t.read("budget", duration(HOUR)).unwrap_or(Duration::from_secs(5)),
-        settle: t.read("settle", duration(HOUR)).unwrap_or(Duration::from_millis(500)),
-        ttl: t.read("ttl", duration(MONTH)).unwrap_or(HOUR / 4),
-        max_pages: t.read("max_pages", count(1..=MANY)).unwrap_or(100),
-        max_tools: t.read("max_tools", count(1..=MANY)).unwrap_or(2000),
-        max_definition_bytes: t.read("max_definition_bytes", size(KIB..=16 * MIB)).unwrap_or(64 * KIB),
+        page_size: t.read("page_size", count(1..=10_000)).unwrap_or(default.page_size),
+        budget: t.read("budget", duration(HOUR)).unwrap_or(default.budget),
+        settle: t.read("settle", duration(HOUR)).unwrap_or(default.settle),
+        ttl: t.read("ttl", duration(MONTH)).unwrap_or(default.ttl),
+        max_pages: t.read("max_pages", count(1..=MANY)).unwrap_or(default.max_pages),
+        max_tools: t.read("max_tools", count(1..=MANY)).unwrap_or(default.rules.max_tools),
+        max_definition_bytes: t
+            .read("max_definition_bytes", size(KIB..=16 * MIB))
+            .unwrap_or(default.rules.max_definition_bytes),
     };
     table.finish();
     lists

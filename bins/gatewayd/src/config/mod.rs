@@ -2,7 +2,8 @@
 //!
 //! **For**: one [`Config`] out of files, environment and flags, or every [`Problem`] of them at once.
 //!
-//! **Must not know**: how anything that is configured works.
+//! **Must not know**: how anything that is configured works. Defaults are those of the crates that are
+//! configured, where those have one.
 //!
 //! Two stages (style: raw and checked). Raw: each layer is the tree its writer wrote, tagged by figment with
 //! the layer and here with the line ([`text`], [`editors`], [`layers`]). Checked: [`reader`] walks the merged
