@@ -1,6 +1,6 @@
 //! The object graph: which crate's piece is put into which.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::Context as _;
 use gateway_aggregate::{Characters, FitRules};
@@ -40,6 +40,7 @@ impl Gateway {
                 required: downstream.required,
                 enabled: downstream.enabled,
                 mirrors_headers: matches!(downstream.reach, config::Reach::Url(_)),
+                list_timeout: downstream.list_timeout,
                 signal,
             });
         }
@@ -60,7 +61,7 @@ impl Gateway {
 
     /// Ends all downstreams in order, side by side (P-W19).
     pub(crate) async fn close(&self) {
-        self.catalog.close();
+        self.catalog.close().await;
         self.manager.close().await;
     }
 }
@@ -100,8 +101,6 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
 }
 
 fn catalog_config(config: &config::Config) -> CatalogConfig {
-    let enabled = config.downstreams.iter().filter(|downstream| downstream.enabled);
-    let slowest = enabled.map(|downstream| downstream.list_timeout).max();
     CatalogConfig {
         rules: FitRules {
             max_length: config.names.max_length,
@@ -114,8 +113,6 @@ fn catalog_config(config: &config::Config) -> CatalogConfig {
         },
         page_size: config.lists.page_size,
         max_pages: config.lists.max_pages,
-        // Each downstream's own bound is in its transport; this one is for a list of many pages.
-        list_timeout: slowest.unwrap_or(Duration::from_secs(10)) * 2,
         budget: config.lists.budget,
         settle: config.lists.settle,
         ttl: config.lists.ttl,
@@ -150,6 +147,7 @@ fn manage(
         max: clients_at_once(downstream) + 1,
         acquire_timeout: downstream.pool.acquire_timeout,
         idle_ttl: downstream.pool.idle_ttl,
+        ..PoolConfig::default()
     };
     let mode = match downstream.sharing {
         config::Sharing::PerClient => SessionMode::PerClient,
@@ -194,7 +192,6 @@ fn stdio_config(
         },
         cwd: command.cwd.clone(),
         protocol: revision(downstream.protocol),
-        client: identity(),
         startup_timeout: command.startup_timeout,
         probe_timeout: downstream.probe_timeout,
         call_timeout: downstream.call_timeout,
@@ -202,7 +199,7 @@ fn stdio_config(
         request_timeout: downstream.list_timeout,
         terminate: command.terminate,
         max_line_bytes: downstream.max_message_bytes,
-        ..StdioConfig::new(argv)
+        ..StdioConfig::new(argv, identity())
     }
 }
 
@@ -225,8 +222,7 @@ fn http_config(downstream: &config::Downstream, remote: &config::Remote) -> Http
         request_timeout: downstream.list_timeout,
         max_message_bytes: downstream.max_message_bytes,
         protocol: revision(downstream.protocol),
-        client: identity(),
-        ..HttpConfig::new(remote.url.to_string())
+        ..HttpConfig::new(remote.url.to_string(), identity())
     }
 }
 

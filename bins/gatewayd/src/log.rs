@@ -25,7 +25,14 @@ const FLUSH: Duration = Duration::from_millis(500);
 
 /// Begins to log; `RUST_LOG` comes before the configured level. Dropping the guard writes what waits.
 pub(crate) fn start(log: &Log) -> Guard {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
+    let configured = || EnvFilter::new(&log.level);
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(wanted) if !wanted.is_empty() => EnvFilter::builder().parse(&wanted).unwrap_or_else(|error| {
+            crate::command::say(format_args!("note: RUST_LOG is ignored: {error}"));
+            configured()
+        }),
+        _ => configured(),
+    };
     let (lines, guard) = writer(io::stderr());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
     match log.format {

@@ -10,7 +10,7 @@ mod demo;
 mod gateway;
 mod log;
 
-use std::{io, process::ExitCode};
+use std::{io, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -66,8 +66,9 @@ fn announce(loaded: &config::Loaded) {
 fn run(command: cli::Command, config: &config::Config) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     let code = runtime.block_on(command::run(command, config));
-    // A thread that reads stdin cannot be interrupted; nothing else is left to wait for.
-    runtime.shutdown_background();
+    // What was given up on the way ends its processes now. A thread that reads stdin cannot be
+    // interrupted, so this is bounded.
+    runtime.shutdown_timeout(Duration::from_millis(500));
     code
 }
 

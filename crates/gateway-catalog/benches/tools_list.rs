@@ -86,6 +86,7 @@ fn source(number: usize) -> Source {
         required: false,
         enabled: true,
         mirrors_headers: false,
+        list_timeout: Duration::from_secs(10),
         signal: Arc::new(Signal::new()),
     }
 }

@@ -15,14 +15,15 @@ pub struct CatalogConfig {
     pub page_size: usize,
     /// How many pages of one downstream's list are read. Default 100.
     pub max_pages: usize,
-    /// How long a list may be waited for in all. Default 10 s.
-    pub list_timeout: Duration,
     /// How long a first list is waited for while no downstream is ready. Default 5 s.
     pub budget: Duration,
     /// A first list is answered when no downstream has become ready for this long. Default 500 ms.
     pub settle: Duration,
     /// How long a list is fresh if nothing announces a change (G-4). Default 900 s.
     pub ttl: Duration,
+    /// How long announcements of changes are gathered before a list is read again; it grows while a
+    /// downstream announces one after the other. Default 50 ms.
+    pub gather: Duration,
     /// How soon a downstream that failed is tried again, growing to the second. Default 1 s to 15 s.
     pub retry: (Duration, Duration),
 }
@@ -33,10 +34,10 @@ impl Default for CatalogConfig {
             rules: FitRules::default(),
             page_size: 100,
             max_pages: 100,
-            list_timeout: Duration::from_secs(10),
             budget: Duration::from_secs(5),
             settle: Duration::from_millis(500),
             ttl: Duration::from_secs(900),
+            gather: Duration::from_millis(50),
             retry: (Duration::from_secs(1), Duration::from_secs(15)),
         }
     }
@@ -56,6 +57,8 @@ pub struct Source {
     /// Whether calls to it mirror arguments in headers, so that a tool whose annotations cannot be
     /// honoured must be left out (protocol.md §5.3).
     pub mirrors_headers: bool,
+    /// How long its whole list may be waited for, once there is a session.
+    pub list_timeout: Duration,
     /// Tells of changes; the downstream's transport has it as its observer.
     pub signal: Arc<Signal>,
 }

@@ -31,6 +31,7 @@ mod signal;
 mod source;
 mod view;
 mod walk;
+mod warnings;
 
 pub use config::{CatalogConfig, Source, ToolFilter};
 pub use live::LiveCatalog;

@@ -1,7 +1,11 @@
 use std::{
     collections::HashMap,
+    convert::Infallible,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
     time::Duration,
 };
 
@@ -21,7 +25,8 @@ use crate::{CatalogConfig, Listings, Source, source::Tracked, view::ListView};
 #[derive(Clone)]
 pub struct LiveCatalog {
     shared: Arc<Shared>,
-    refreshers: Arc<Mutex<JoinSet<()>>>,
+    /// Locked while they are being ended, so that everybody who closes waits for that.
+    refreshers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
 }
 
 struct Shared {
@@ -64,9 +69,9 @@ impl LiveCatalog {
         let shared = Arc::new(Shared { config, listings, sources, snapshot, rebuilding, progress });
         let mut refreshers = JoinSet::new();
         for tracked in shared.enabled() {
-            refreshers.spawn(keep_fresh(shared.clone(), tracked.clone()));
+            refreshers.spawn(refresh_for_ever(shared.clone(), tracked.clone()));
         }
-        Self { shared, refreshers: Arc::new(Mutex::new(refreshers)) }
+        Self { shared, refreshers: Arc::new(tokio::sync::Mutex::new(refreshers)) }
     }
 
     /// Waits until the first attempt to list every downstream has ended, well or not, at most `bound`.
@@ -83,9 +88,10 @@ impl LiveCatalog {
         drop(tokio::time::timeout(bound, all).await);
     }
 
-    /// Stops refreshing. What was listed stays listed; nobody waits for the rest any more.
-    pub fn close(&self) {
-        self.refreshers.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    /// Stops refreshing; no session is asked for any more when this returns. What was listed stays listed;
+    /// nobody waits for the rest. Dropping the future does not stop what it has begun.
+    pub async fn close(&self) {
+        self.refreshers.lock().await.shutdown().await;
         for tracked in &self.shared.sources {
             tracked.settle();
         }
@@ -194,6 +200,10 @@ impl Shared {
             tracing::error!(%error, "the catalogue could not be rebuilt; the last one stays");
         }
         // Only now: whoever sees that all have settled must find their tools in the snapshot.
+        self.tell(tracked, became_ready);
+    }
+
+    fn tell(&self, tracked: &Tracked, became_ready: bool) {
         tracked.settle();
         self.progress.send_modify(|progress| {
             progress.refreshes += 1;
@@ -262,23 +272,59 @@ fn unknown(view: &View) -> Error {
     CallerError::UnknownDownstream { name }.into()
 }
 
+/// Keeps one downstream's list fresh whatever happens: a panic is a bug, but no reason never to list that
+/// downstream again.
+async fn refresh_for_ever(shared: Arc<Shared>, tracked: Arc<Tracked>) {
+    let (first, last) = shared.config.retry;
+    let (mut delay, mut panics) = (first, 0_u64);
+    loop {
+        let begun = Instant::now();
+        until_panic(keep_fresh(&shared, &tracked)).await;
+        panics += 1;
+        tracing::error!(downstream = %tracked.source.name, panics, "reading the list panicked, trying again");
+        tracked.break_off(panics);
+        // Not the snapshot: building it may be what panicked.
+        shared.tell(&tracked, false);
+        if begun.elapsed() > last {
+            delay = first;
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(last);
+    }
+}
+
+/// Runs what has no end until it panics; the panic's hook has reported what was wrong.
+async fn until_panic(endless: impl Future<Output = Infallible>) {
+    let mut endless = pin!(endless);
+    let polled = std::future::poll_fn(|context| {
+        // It is never polled again, and what it shares is behind locks that forgive.
+        match catch_unwind(AssertUnwindSafe(|| endless.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(never)) => match never {},
+            Err(_) => Poll::Ready(()),
+        }
+    });
+    polled.await;
+}
+
 /// Lists one downstream again and again: when it says that something changed, when its session was lost,
 /// when the list is old, and after a failure with a growing delay.
-async fn keep_fresh(shared: Arc<Shared>, tracked: Arc<Tracked>) {
+async fn keep_fresh(shared: &Shared, tracked: &Tracked) -> Infallible {
     let (first, last) = shared.config.retry;
-    let (mut delay, mut pause) = (first, GATHER);
+    let gather = shared.config.gather;
+    let (mut delay, mut pause) = (first, gather);
     let signal = &tracked.source.signal;
     loop {
         let was_ready = tracked.is_ready();
         let refreshed = tracked.refresh(shared.listings.as_ref(), &shared.config).await;
-        shared.publish(&tracked, !was_ready && refreshed.is_ok());
+        shared.publish(tracked, !was_ready && refreshed.is_ok());
         if refreshed.is_ok() {
             delay = first;
             let listed = Instant::now();
             if tokio::time::timeout(shared.config.ttl, signal.given()).await.is_ok() {
                 // A downstream that announces a change, or ends, whenever it has been listed is listed
                 // less and less often.
-                pause = if listed.elapsed() < first { (pause * 2).min(last) } else { GATHER };
+                pause = if listed.elapsed() < first { (pause * 2).min(last) } else { gather };
                 tokio::time::sleep(pause).await;
             }
         } else {
@@ -293,6 +339,3 @@ async fn keep_fresh(shared: Arc<Shared>, tracked: Arc<Tracked>) {
         }
     }
 }
-
-/// How long signals are gathered before the list is read again, at first.
-const GATHER: Duration = Duration::from_millis(50);

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use gateway_aggregate::{Listing, fit};
 use gateway_domain::{
     DownstreamFault, DownstreamName, DownstreamSession, DownstreamState, DownstreamStatus, Error,
-    OfferedTool, Tool,
+    OfferedTool, Tool, ToolRef,
 };
 use gateway_protocol::param_headers;
 use gateway_registry::Manager;
@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use crate::{
     CatalogConfig, Source,
     walk::{Bounds, Walk, walk},
+    warnings::Warnings,
 };
 
 /// Gives the session that a downstream's lists are read from.
@@ -47,6 +48,7 @@ struct Listed {
     status: DownstreamStatus,
     /// The last list that could be read; kept while the downstream fails.
     tools: Vec<Arc<OfferedTool>>,
+    warnings: Warnings,
 }
 
 impl Tracked {
@@ -68,7 +70,11 @@ impl Tracked {
             required: source.required,
         };
         let settled = AtomicBool::new(!source.enabled);
-        Self { source, state: Mutex::new(Listed { status, tools: Vec::new() }), settled }
+        Self {
+            source,
+            state: Mutex::new(Listed { status, tools: Vec::new(), warnings: Warnings::default() }),
+            settled,
+        }
     }
 
     pub(crate) fn status(&self) -> DownstreamStatus {
@@ -100,9 +106,10 @@ impl Tracked {
             // Opening has its own bound; from here the list has to come in time.
             let bounds = Bounds { pages: config.max_pages, tools: config.rules.max_tools };
             let pages = walk(name, session.as_ref(), &self.source.filter, bounds);
-            match tokio::time::timeout(config.list_timeout, pages).await {
+            let after = self.source.list_timeout;
+            match tokio::time::timeout(after, pages).await {
                 Ok(walked) => Ok((session.clone(), walked?)),
-                Err(_) => Err(DownstreamFault::TimedOut { after: config.list_timeout }.before(name)),
+                Err(_) => Err(DownstreamFault::TimedOut { after }.before(name)),
             }
         };
         match read.await {
@@ -111,27 +118,51 @@ impl Tracked {
                 Ok(())
             }
             Err(error) => {
-                self.fail(&error.to_string());
+                self.fail(&error);
                 Err(error)
             }
         }
     }
 
     /// Notes that the downstream cannot be used now. Its last list stays.
-    pub(crate) fn fail(&self, reason: &str) {
+    fn fail(&self, error: &Error) {
+        let fault = match error {
+            Error::Downstream(error) => Some(&error.fault),
+            _ => None,
+        };
+        // The downstream's name, and that it is broken, stand beside the reason wherever it is shown.
+        let (is_broken, reason) = match fault {
+            Some(DownstreamFault::Broken { reason, .. }) => (true, reason.clone()),
+            Some(fault) => (false, fault.to_string()),
+            None => (false, error.to_string()),
+        };
+        let kind = fault.map_or("gateway", DownstreamFault::kind);
         let mut listed = self.state();
-        if listed.status.reason.as_deref() != Some(reason) {
+        if listed.warnings.admits(kind, is_broken, Instant::now()) {
             tracing::warn!(downstream = %self.source.name, reason, "downstream broken");
+        } else {
+            tracing::debug!(downstream = %self.source.name, reason, "downstream broken");
         }
         listed.status.state = DownstreamState::Broken;
-        listed.status.reason = Some(reason.to_owned());
+        listed.status.reason = Some(reason);
+    }
+
+    /// Notes that the gateway itself failed to read the list, which the log tells more about.
+    pub(crate) fn break_off(&self, panics: u64) {
+        let mut listed = self.state();
+        listed.status.state = DownstreamState::Broken;
+        listed.status.reason = Some(format!(
+            "reading its list panicked in the gateway ({panics} times so far); please report it"
+        ));
     }
 
     fn accept(&self, session: &dyn DownstreamSession, walk: Walk, took: Duration, config: &CatalogConfig) {
         let reason = walk.reason();
         let fitted = fit(Listing::new(self.source.name.as_str(), walk.tools), &config.rules);
-        let owned = |(a, b): (&str, &str)| (a.to_owned(), b.to_owned());
-        let aliases: Vec<_> = fitted.report.aliases().map(owned).collect();
+        let exposed = |(alias, original): (&str, &str)| {
+            (ToolRef::new(self.source.name.as_str(), alias).to_string(), original.to_owned())
+        };
+        let aliases: Vec<_> = fitted.report.aliases().map(exposed).collect();
         let mut dropped: Vec<_> =
             fitted.report.dropped().map(|(tool, cause)| (tool.to_owned(), cause.to_string())).collect();
         let offered: Vec<_> =
@@ -157,7 +188,9 @@ impl Tracked {
         if other_names {
             log_names(&status);
         }
-        *self.state() = Listed { status, tools: offered };
+        let mut listed = self.state();
+        (listed.status, listed.tools) = (status, offered);
+        listed.warnings.recovered();
     }
 
     /// The tool with what calls to it need; `None` if it cannot be called over this transport.

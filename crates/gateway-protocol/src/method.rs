@@ -29,18 +29,6 @@ pub const TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";
 /// Modern: first message of a listen stream.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// Methods that a request with a modern envelope may not name, because only legacy sessions have them
-/// (protocol.md §5.4 step 10).
-pub const LEGACY_ONLY: [&str; 7] = [
-    INITIALIZE,
-    PING,
-    "logging/setLevel",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "tasks/list",
-    "tasks/result",
-];
-
 /// The member of `params` that the `Mcp-Name` header repeats (protocol.md §5.2).
 pub fn named_by(method: &str) -> Option<&'static str> {
     match method {

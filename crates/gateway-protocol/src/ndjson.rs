@@ -7,9 +7,12 @@ use bytes::{Buf, Bytes, BytesMut};
 pub enum Line {
     /// A line that is not blank, without its end.
     Text(Bytes),
-    /// A line longer than the limit; it has been skipped.
+    /// A line longer than the limit; it is skipped, but for its [`LineDecoder::head`].
     TooLong,
 }
+
+/// How much is kept of a line that is too long, in bytes: enough for what an answer begins with.
+const HEAD: usize = 512;
 
 /// Cuts a byte stream into lines, wherever the stream is split. Blank lines are passed over and a CR
 /// before the LF is part of the line's end.
@@ -21,17 +24,24 @@ pub struct LineDecoder {
     /// Whether the rest of an overlong line is being passed over.
     skipping: bool,
     limit: usize,
+    /// The beginning of the last line that was too long.
+    head: Vec<u8>,
 }
 
 impl LineDecoder {
     /// A decoder for lines of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { buffer: BytesMut::new(), searched: 0, skipping: false, limit }
+        Self { buffer: BytesMut::new(), searched: 0, skipping: false, limit, head: Vec::new() }
     }
 
     /// Where the next bytes of the stream go; append only.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
+    }
+
+    /// How the line began that was [`Line::TooLong`] last: its first 512 bytes, or as many as the limit allows.
+    pub fn head(&self) -> &[u8] {
+        &self.head
     }
 
     /// The next line that is complete.
@@ -60,11 +70,12 @@ impl LineDecoder {
     }
 
     /// What a line without its LF is; `None` if it is blank.
-    fn judge(&self, mut line: BytesMut) -> Option<Line> {
+    fn judge(&mut self, mut line: BytesMut) -> Option<Line> {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
         if line.len() > self.limit {
+            self.keep_head(&line);
             return Some(Line::TooLong);
         }
         (!line.iter().all(u8::is_ascii_whitespace)).then(|| Line::Text(line.freeze()))
@@ -76,9 +87,18 @@ impl LineDecoder {
         if self.searched <= self.limit.saturating_add(1) && !self.skipping {
             return None;
         }
-        self.buffer.clear();
+        let line = self.buffer.split();
         self.searched = 0;
-        (!std::mem::replace(&mut self.skipping, true)).then_some(Line::TooLong)
+        if std::mem::replace(&mut self.skipping, true) {
+            return None;
+        }
+        self.keep_head(&line);
+        Some(Line::TooLong)
+    }
+
+    fn keep_head(&mut self, line: &[u8]) {
+        self.head.clear();
+        self.head.extend_from_slice(&line[..HEAD.min(self.limit)]);
     }
 }
 
@@ -120,6 +140,7 @@ mod tests {
         decoder.buffer().extend_from_slice(b"\nok\n");
         seen.extend(std::iter::from_fn(|| decoder.next_line()));
         assert_eq!(seen, [Line::TooLong, text("ok")]);
+        assert_eq!(decoder.head(), b"0123");
         assert_eq!(lines(&[b"1234\r\n12345\n"], 4), [text("1234"), Line::TooLong]);
     }
 

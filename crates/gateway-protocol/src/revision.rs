@@ -25,9 +25,6 @@ impl Revision {
     /// The newest without.
     pub const NEWEST_MODERN: Self = Self::V2026_07_28;
 
-    /// What HTTP traffic without a version header speaks (protocol.md §4.6).
-    pub const ASSUMED: Self = Self::V2025_03_26;
-
     /// The revision of this date, if it is a known one.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == date)

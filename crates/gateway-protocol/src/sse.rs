@@ -16,10 +16,6 @@ pub struct Event {
     pub name: Option<String>,
     /// The data lines, joined by LF.
     pub data: Bytes,
-    /// The last id that was given, here or earlier.
-    pub id: Option<String>,
-    /// How long to wait before a reconnect, if this event says so.
-    pub retry: Option<Duration>,
 }
 
 /// An event grew beyond the limit; the stream cannot be read on.
@@ -46,7 +42,9 @@ pub struct EventDecoder {
     limit: usize,
     name: String,
     data: Option<BytesMut>,
+    /// The id that the next blank line makes the last one.
     id: Option<String>,
+    last_id: Option<String>,
     retry: Option<Duration>,
 }
 
@@ -63,6 +61,7 @@ impl EventDecoder {
             name: String::new(),
             data: None,
             id: None,
+            last_id: None,
             retry: None,
         }
     }
@@ -70,6 +69,17 @@ impl EventDecoder {
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Where the stream stands: the last id that was given, with an event or without data. An empty one takes
+    /// the others back.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the server wants us to wait before a reconnect, as it last said, with an event or without.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// The next event that is complete. What follows the last blank line of a stream is no event.
@@ -178,10 +188,12 @@ impl EventDecoder {
 
     fn dispatch(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
-        let retry = self.retry.take();
+        if let Some(id) = self.id.take() {
+            self.last_id = Some(id);
+        }
         let data = self.data.take()?.freeze();
         let name = Some(name).filter(|name| !name.is_empty() && name != "message");
-        Some(Event { name, data, id: self.id.clone(), retry })
+        Some(Event { name, data })
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -9,18 +9,48 @@ use gateway_domain::{
     Call, CallerError, ClientCapabilities, Dispatcher, DownstreamName, Era, Error, Exchange, Execution,
     InternalError, Outcome, ParamHeader, SessionProfile, Target,
 };
-use tokio::{sync::OnceCell, time::Instant};
+use tokio::time::Instant;
 
 use crate::{
-    Held, Link, SessionMode,
+    Held, SessionMode,
     closing::side_by_side,
-    downstream::{Downstream, Opened},
+    downstream::{Downstream, Link, Opened},
+    single_flight::SingleFlight,
 };
 
 pub(crate) type Downstreams = HashMap<DownstreamName, Arc<Downstream>>;
 
-/// Filled once by whichever of the first callers gets there; the others wait and may give up (R-43, R-W15).
-type Slot = Arc<OnceCell<Arc<Held>>>;
+type Slot = Arc<OwnSession>;
+
+/// A client's own session to one downstream: opened once for all of the first callers, who share the
+/// outcome and may give up (R-W15).
+#[derive(Default)]
+struct OwnSession {
+    held: OnceLock<Arc<Held>>,
+    opening: SingleFlight<Arc<Held>>,
+}
+
+impl OwnSession {
+    fn get(&self) -> Option<&Arc<Held>> {
+        self.held.get()
+    }
+
+    /// A session that serves everybody is given but not kept: here it would have its place in the pool even
+    /// when it has ended.
+    async fn open(
+        self: Arc<Self>,
+        downstream: Arc<Downstream>,
+        profile: SessionProfile,
+    ) -> Result<Arc<Held>, Error> {
+        if let Some(held) = self.get() {
+            return Ok(held.clone());
+        }
+        match downstream.open(&profile).await? {
+            Opened::Stateless(held) => Ok(held),
+            Opened::Legacy(pooled) => Ok(self.held.get_or_init(|| Arc::new(Held::new(pooled))).clone()),
+        }
+    }
+}
 
 /// One client's sessions to its downstreams, and the dispatcher of its calls.
 ///
@@ -81,7 +111,7 @@ impl ClientSession {
         attempt
     }
 
-    async fn link(&self, downstream: &Downstream, exchange: &Exchange) -> Result<Link, Error> {
+    async fn link(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Link, Error> {
         // Also where nothing of this client's is involved (R-48, R-W16).
         if self.is_closed() {
             return Err(CallerError::SessionClosed.into());
@@ -106,19 +136,17 @@ impl ClientSession {
     }
 
     /// The session this client keeps to the downstream, opened if need be.
-    async fn hold(&self, downstream: &Downstream, exchange: &Exchange) -> Result<Arc<Held>, Error> {
-        let profile = SessionProfile { era: exchange.era, capabilities: exchange.capabilities.clone() };
+    async fn hold(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Arc<Held>, Error> {
         let slot = self.slot(&downstream.name)?;
-        let open = async || match downstream.open(&profile).await? {
-            Opened::Stateless(held) => Ok::<_, Error>(held),
-            Opened::Legacy(pooled) => Ok(Arc::new(Held::new(pooled))),
+        let held = match slot.get() {
+            Some(held) => held.clone(),
+            None => {
+                let capabilities = exchange.capabilities.clone();
+                let profile = SessionProfile { era: exchange.era, capabilities };
+                slot.opening.join(|| slot.clone().open(downstream.clone(), profile)).await?
+            }
         };
-        let held = slot.get_or_try_init(open).await?.clone();
         drop(slot);
-        if !is_own(&held) {
-            // Kept here it would have its place in the pool even when it has ended.
-            self.forget(&downstream.name, &held);
-        }
         if self.is_closed() {
             // Closed while the session was being opened: it ends with the last who waited for it.
             return Err(CallerError::SessionClosed.into());
@@ -172,7 +200,7 @@ impl fmt::Debug for ClientSession {
 
 /// A call with the downstream it is for.
 pub(crate) struct ToolCall<'a> {
-    pub(crate) downstream: &'a Downstream,
+    pub(crate) downstream: &'a Arc<Downstream>,
     name: &'a str,
     headers: &'a [ParamHeader],
     call: &'a Call,

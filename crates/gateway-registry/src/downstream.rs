@@ -7,7 +7,7 @@ use gateway_domain::{
     DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Factory, SessionProfile,
 };
 
-use crate::{Held, Pool, Pooled, closing::side_by_side};
+use crate::{Held, Pool, Pooled, place::Purpose, single_flight::SingleFlight};
 
 /// A factory of sessions to a downstream, whatever carries them.
 pub type DownstreamFactory = dyn Factory<Session = Arc<dyn DownstreamSession>>;
@@ -35,7 +35,7 @@ pub struct ManagedDownstream {
 
 /// The session that answers one call.
 #[derive(Debug)]
-pub enum Link {
+pub(crate) enum Link {
     /// Modern: no session in the protocol's sense; one serves every caller, ids told apart.
     Stateless(Arc<Held>),
     /// Legacy, kept by the client that calls.
@@ -46,7 +46,7 @@ pub enum Link {
 
 impl Link {
     /// The session.
-    pub fn session(&self) -> &Arc<dyn DownstreamSession> {
+    pub(crate) fn session(&self) -> &Arc<dyn DownstreamSession> {
         match self {
             Self::Stateless(held) | Self::Held(held) => held.session(),
             Self::Taken(pooled) => pooled,
@@ -60,9 +60,19 @@ pub(crate) struct Downstream {
     pub(crate) mode: SessionMode,
     pub(crate) pool: Pool<DownstreamFactory>,
     shared: Mutex<Common>,
-    /// Held while a session that may turn out to serve everybody is opened, so that a crowd of first
-    /// callers opens one. Waiters may give up.
-    opening: tokio::sync::Mutex<()>,
+    /// The opening of sessions that may turn out to serve everybody, so that a crowd of first callers opens
+    /// one. By the era that is asked for: an answer in one is none in the other.
+    opening_modern: SingleFlight<Found>,
+    opening_legacy: SingleFlight<Found>,
+}
+
+/// What was found out by opening a session.
+#[derive(Clone)]
+enum Found {
+    /// It serves everybody.
+    Stateless(Arc<Held>),
+    /// The downstream gives legacy sessions: here is one for lists, if it was opened for them.
+    Legacy { listing: Option<Arc<Held>> },
 }
 
 #[derive(Default)]
@@ -92,7 +102,8 @@ impl Common {
 impl Downstream {
     pub(crate) fn new(managed: ManagedDownstream) -> Self {
         let ManagedDownstream { name, mode, pool } = managed;
-        Self { name, mode, pool, shared: Mutex::default(), opening: tokio::sync::Mutex::default() }
+        let (opening_modern, opening_legacy) = (SingleFlight::default(), SingleFlight::default());
+        Self { name, mode, pool, shared: Mutex::default(), opening_modern, opening_legacy }
     }
 
     /// The session that serves everybody, if the downstream is to be spoken to that way in `era` and it
@@ -104,39 +115,73 @@ impl Downstream {
     }
 
     /// Opens a session for a caller of `profile`; one that serves everybody is kept and shared.
-    pub(crate) async fn open(&self, profile: &SessionProfile) -> Result<Opened, Error> {
+    pub(crate) async fn open(self: &Arc<Self>, profile: &SessionProfile) -> Result<Opened, Error> {
         if let Some(held) = self.stateless(profile.era) {
             return Ok(Opened::Stateless(held));
         }
         if !self.is_legacy_for(profile.era) {
-            let _one_at_a_time = self.opening.lock().await;
-            if let Some(held) = self.stateless(profile.era) {
+            let opening = match profile.era {
+                Era::Modern => &self.opening_modern,
+                Era::Legacy => &self.opening_legacy,
+            };
+            let found = opening.join(|| self.clone().find_out_for_calls(profile.clone())).await?;
+            // Nobody has to wait for one another any more; who was first finds the session idle.
+            if let Found::Stateless(held) = found {
                 return Ok(Opened::Stateless(held));
-            }
-            // Whoever was first may have found out that nobody has to wait for one another.
-            if !self.is_legacy_for(profile.era) {
-                return self.open_unknown(profile).await;
             }
         }
         // Asked for as what is kept, so that callers of both eras use the same idle sessions.
-        self.open_unknown(&SessionProfile { era: Era::Legacy, ..profile.clone() }).await
+        let legacy = SessionProfile { era: Era::Legacy, ..profile.clone() };
+        self.open_unknown(Purpose::Calls, &legacy).await
+    }
+
+    async fn find_out_for_calls(self: Arc<Self>, profile: SessionProfile) -> Result<Found, Error> {
+        if let Some(held) = self.stateless(profile.era) {
+            return Ok(Found::Stateless(held));
+        }
+        if self.is_legacy_for(profile.era) {
+            return Ok(Found::Legacy { listing: None });
+        }
+        match self.open_unknown(Purpose::Calls, &profile).await? {
+            Opened::Stateless(held) => Ok(Found::Stateless(held)),
+            // It was never used, so it may go to any client of that profile.
+            Opened::Legacy(_) => Ok(Found::Legacy { listing: None }),
+        }
     }
 
     /// The session that lists are read from. The era is found out anew when it has to be opened.
-    pub(crate) async fn listing(&self) -> Result<Arc<Held>, Error> {
-        if let Some(held) = self.listed() {
-            return Ok(held);
+    pub(crate) async fn listing(self: &Arc<Self>) -> Result<Arc<Held>, Error> {
+        // The first attempt may be a caller's, which brings nothing for lists.
+        for _ in 0..2 {
+            if let Some(held) = self.listed() {
+                return Ok(held);
+            }
+            match self.opening_modern.join(|| self.clone().find_out_for_lists()).await? {
+                Found::Stateless(held) | Found::Legacy { listing: Some(held) } => return Ok(held),
+                Found::Legacy { listing: None } => {}
+            }
         }
-        let _one_at_a_time = self.opening.lock().await;
-        if let Some(held) = self.listed() {
-            return Ok(held);
-        }
-        match self.open_unknown(&SessionProfile::default()).await? {
-            Opened::Stateless(held) => Ok(held),
+        self.open_for_lists().await.map(|(_, held)| held)
+    }
+
+    async fn find_out_for_lists(self: Arc<Self>) -> Result<Found, Error> {
+        let (era, held) = match self.listed() {
+            Some(held) => (held.session().peer().era, held),
+            None => self.open_for_lists().await?,
+        };
+        Ok(match era {
+            Era::Modern => Found::Stateless(held),
+            Era::Legacy => Found::Legacy { listing: Some(held) },
+        })
+    }
+
+    async fn open_for_lists(&self) -> Result<(Era, Arc<Held>), Error> {
+        match self.open_unknown(Purpose::Lists, &SessionProfile::default()).await? {
+            Opened::Stateless(held) => Ok((Era::Modern, held)),
             Opened::Legacy(pooled) => {
                 let held = Arc::new(Held::new(pooled));
                 self.remember(|common| common.listing = Some(held.clone()))?;
-                Ok(held)
+                Ok((Era::Legacy, held))
             }
         }
     }
@@ -147,8 +192,8 @@ impl Downstream {
         kept.or_else(|| self.stateless(Era::Modern))
     }
 
-    async fn open_unknown(&self, profile: &SessionProfile) -> Result<Opened, Error> {
-        let pooled = self.acquire(profile).await?;
+    async fn open_unknown(&self, purpose: Purpose, profile: &SessionProfile) -> Result<Opened, Error> {
+        let pooled = self.acquire(purpose, profile).await?;
         match pooled.peer().era {
             Era::Legacy => Ok(Opened::Legacy(pooled)),
             Era::Modern => Ok(Opened::Stateless(self.keep(pooled).await?)),
@@ -182,16 +227,23 @@ impl Downstream {
         Ok(())
     }
 
-    /// Ends what is common to all callers and closes the pool, side by side.
+    /// Ends what is common to all callers and closes the pool, side by side and within the pool's bound.
     pub(crate) async fn close(&self) {
         let common = std::mem::replace(&mut *self.common(), Common { closed: true, ..Common::default() });
-        let kept = common.stateless.into_iter().chain(common.listing);
-        tokio::join!(side_by_side(kept.map(Held::end)), self.pool.close());
+        // They have places, and the pool waits for those.
+        for kept in common.stateless.into_iter().chain(common.listing) {
+            tokio::spawn(kept.end());
+        }
+        self.pool.close().await;
     }
 
-    async fn acquire(&self, profile: &SessionProfile) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
+    async fn acquire(
+        &self,
+        purpose: Purpose,
+        profile: &SessionProfile,
+    ) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
         self.common().forget_ended();
-        let mut pooled = self.pool.acquire(profile).await?;
+        let mut pooled = self.pool.acquire_for(purpose, profile).await?;
         let spoken = pooled.peer().era;
         pooled.keep_for(spoken);
         let gave_legacy = spoken == Era::Legacy;

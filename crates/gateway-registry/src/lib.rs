@@ -7,8 +7,8 @@
 //!
 //! **Must not know**: exposed names, policy, HTTP, what carries a client or a downstream.
 //!
-//! A downstream of the modern era keeps no session: [`Link::Stateless`] serves every caller. A legacy
-//! one is held per client session or, where the operator says it keeps no client state, taken from the
+//! A downstream of the modern era keeps no session: one connection serves every caller. A legacy
+//! session is held per client session or, where the operator says it keeps no client state, taken from the
 //! pool for each call ([`SessionMode`]).
 //!
 //! ```
@@ -48,11 +48,13 @@ mod closing;
 mod downstream;
 mod held;
 mod manager;
+mod place;
 mod pool;
+mod single_flight;
 mod supervisor;
 
 pub use client_session::ClientSession;
-pub use downstream::{DownstreamFactory, Link, ManagedDownstream, SessionMode};
+pub use downstream::{DownstreamFactory, ManagedDownstream, SessionMode};
 pub use gateway_domain::{DownstreamSession, Factory, Session, SessionProfile, Tool as ToolInfo, ToolPage};
 pub use held::Held;
 pub use manager::{Manager, ManagerError};

@@ -10,10 +10,10 @@ use gateway_domain::{Call, CallerError, Dispatcher, DownstreamName, Error, Outco
 use tokio::time::Instant;
 
 use crate::{
-    ClientSession, Held, Link, ManagedDownstream, Stats,
+    ClientSession, Held, ManagedDownstream, Stats,
     client_session::{Downstreams, ToolCall},
     closing::side_by_side,
-    downstream::Downstream,
+    downstream::{Downstream, Link},
 };
 
 /// Why downstreams cannot be managed together.
@@ -122,7 +122,9 @@ impl Manager {
     }
 
     /// Ends every client's sessions, those that serve everybody and the pools, all side by side (R-36,
-    /// P-W19). Idempotent. Dropping the future does not stop what it has begun.
+    /// P-W19). Returns when everything is gone, also what was being opened or ended before, but no later
+    /// than the pools' close timeouts after this was first called. Idempotent, and the same for whoever
+    /// calls it. Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
         let clients: Vec<_> = {
             let mut clients = self.shared.clients();
@@ -132,10 +134,11 @@ impl Manager {
             all
         };
         let downstreams: Vec<_> = self.shared.downstreams.values().cloned().collect();
-        tokio::join!(
-            side_by_side(clients.into_iter().map(|client| async move { client.close().await })),
-            side_by_side(downstreams.into_iter().map(|downstream| async move { downstream.close().await })),
-        );
+        // Their sessions have places, and the pools wait for those within their bounds.
+        for client in clients {
+            tokio::spawn(async move { client.close().await });
+        }
+        side_by_side(downstreams.into_iter().map(|downstream| async move { downstream.close().await })).await;
     }
 }
 
@@ -165,6 +168,8 @@ impl Dispatcher for Manager {
     }
 }
 
+/// A call that comes under a key after its end is a new client's and opens sessions anew: whoever gives out
+/// the keys refuses those that have ended.
 #[async_trait]
 impl Sessions for Manager {
     async fn end(&self, key: &SessionKey) {

@@ -5,28 +5,43 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{DownstreamFault, DownstreamName, Era, Error, Factory, Session, SessionProfile};
+use gateway_domain::{
+    DownstreamFault, DownstreamName, Era, Error, Factory, InternalError, Session, SessionProfile,
+};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{Semaphore, oneshot, watch},
     time::Instant,
 };
+use tracing::Instrument as _;
 
-use crate::closing::side_by_side;
+use crate::{
+    closing::side_by_side,
+    place::{Place, Presence, Purpose, end},
+};
 
 /// Bounds of a pool. A field of zero takes its default.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// How many sessions may be in use at once. Default 16.
+    /// How many sessions may be in use at once. The one that a manager reads lists from has a place of its
+    /// own beside these. Default 16.
     pub max: usize,
     /// How long [`Pool::acquire`] waits for one to come back. Default 2 s.
     pub acquire_timeout: Duration,
     /// How long a session that nobody uses is kept. Default 90 s.
     pub idle_ttl: Duration,
+    /// How long [`Pool::close`] waits for all sessions to be gone. It should be longer than a session takes
+    /// to close: for a child process twice its `terminate` and 3 s. Default 8 s.
+    pub close_timeout: Duration,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        Self { max: 16, acquire_timeout: Duration::from_secs(2), idle_ttl: Duration::from_secs(90) }
+        Self {
+            max: 16,
+            acquire_timeout: Duration::from_secs(2),
+            idle_ttl: Duration::from_secs(90),
+            close_timeout: Duration::from_secs(8),
+        }
     }
 }
 
@@ -38,6 +53,7 @@ impl PoolConfig {
             max: if self.max == 0 { default.max } else { self.max.min(Semaphore::MAX_PERMITS) },
             acquire_timeout: time(self.acquire_timeout, default.acquire_timeout),
             idle_ttl: time(self.idle_ttl, default.idle_ttl),
+            close_timeout: time(self.close_timeout, default.close_timeout),
         }
     }
 }
@@ -45,7 +61,8 @@ impl PoolConfig {
 /// What a pool holds at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
-    /// Sessions that somebody has, is being given, or that are being closed.
+    /// Sessions that somebody has, that are being opened or being closed; with the one that lists are read
+    /// from one more than the pool's `max` at the most.
     pub in_use: usize,
     /// Sessions that wait to be used again.
     pub idle: usize,
@@ -56,8 +73,8 @@ pub struct Stats {
 /// A bounded set of sessions to one downstream. Clones share it.
 ///
 /// Idle sessions hold no permit; one is closed when opening another would make more than `max` live
-/// sessions. A session that is being closed has a permit until it is gone, so there are never more than
-/// `max`, not even for a moment (R-W14). Dropping the last clone drops the idle sessions unclosed.
+/// sessions. A session that is being opened or closed has a permit until it is gone, so there are never more
+/// than `max`, not even for a moment (R-W14). Dropping the last clone drops the idle sessions unclosed.
 pub struct Pool<F: Factory + ?Sized> {
     factory: Arc<F>,
     shared: Arc<Shared<F::Session>>,
@@ -67,7 +84,11 @@ struct Shared<S> {
     name: DownstreamName,
     config: PoolConfig,
     permits: Arc<Semaphore>,
+    /// One place beyond `max` ([`Purpose::Lists`]).
+    reserved: Arc<Semaphore>,
     state: Mutex<State<S>>,
+    /// When closing began.
+    closing: watch::Sender<Option<Instant>>,
 }
 
 struct State<S> {
@@ -89,8 +110,9 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
     pub fn new(name: DownstreamName, factory: Arc<F>, config: PoolConfig) -> Self {
         let config = config.or_defaults();
         let state = State { idle: Vec::new(), created: 0, closed: false };
-        let permits = Arc::new(Semaphore::new(config.max));
-        let shared = Arc::new(Shared { name, config, permits, state: Mutex::new(state) });
+        let [permits, reserved] = [config.max, 1].map(|places| Arc::new(Semaphore::new(places)));
+        let closing = watch::Sender::new(None);
+        let shared = Arc::new(Shared { name, config, permits, reserved, state: Mutex::new(state), closing });
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(reap_periodically(Arc::downgrade(&shared)));
         }
@@ -100,36 +122,66 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
     /// An idle session of the same profile, most recently used first, or a new one.
     ///
     /// The timeout is for a place; closing an idle session to make room and opening the new one take as
-    /// long as they take. Cancel-safe: nothing is held or counted when the future is dropped, and a session
-    /// that has to make room is still closed to its end.
+    /// long as they take. When the future is dropped, a creation that has begun goes on to its end with its
+    /// place, since only then is it known what is there (R-W14), and what it brings is kept idle; a session
+    /// that has to make room is closed to its end.
     ///
     /// # Errors
     /// [`DownstreamFault::Exhausted`] after the acquire timeout, [`DownstreamFault::Closed`] at once
     /// when the pool is closed, also while waiting (R-5, R-W13); else what the factory says.
     pub async fn acquire(&self, profile: &SessionProfile) -> Result<Pooled<F::Session>, Error> {
+        self.acquire_for(Purpose::Calls, profile).await
+    }
+
+    /// The same for a purpose. What lists are read from is never kept for others: there would be one too many.
+    pub(crate) async fn acquire_for(
+        &self,
+        purpose: Purpose,
+        profile: &SessionProfile,
+    ) -> Result<Pooled<F::Session>, Error> {
         let shared = &self.shared;
-        let permit =
-            tokio::time::timeout(shared.config.acquire_timeout, shared.permits.clone().acquire_owned());
-        let permit = match permit.await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) => return Err(DownstreamFault::Closed.before(&shared.name)),
-            Err(_) => return Err(DownstreamFault::Exhausted { max: shared.config.max }.before(&shared.name)),
+        let place = shared.place(purpose).await?;
+        let in_the_way = match shared.take_idle(purpose, profile) {
+            Idled::Closed => return Err(DownstreamFault::Closed.before(&shared.name)),
+            Idled::Reusable(session) => return Ok(shared.lend(session, place, purpose, profile.clone())),
+            Idled::InTheWay(session) => Some(session),
+            Idled::Nothing => None,
         };
-        let (permit, session) = match shared.take_idle(profile) {
-            Idled::Reusable(session) => (permit, session),
-            Idled::InTheWay(session) => {
-                let permit = shared.close_with(permit, session).await?;
-                (permit, self.create(profile).await?)
+        let (wanted, opened) = oneshot::channel();
+        let (pool, profile) = (self.clone(), profile.clone());
+        let open = async move {
+            if let Some(session) = in_the_way {
+                end(pool.shared.name.clone(), session, ()).await;
             }
-            Idled::Nothing => (permit, self.create(profile).await?),
+            if !wanted.is_closed() {
+                // What nobody waits for any more gives itself back.
+                drop(wanted.send(pool.open(place, purpose, profile).await));
+            }
         };
-        let pooled = Pooled {
-            session: Some(session),
-            permit: Some(permit),
-            reusable: true,
-            profile: profile.clone(),
-            shared: shared.clone(),
+        tokio::spawn(open.in_current_span());
+        opened.await.unwrap_or_else(|_| Err(InternalError { what: "opening a session panicked" }.into()))
+    }
+
+    async fn open(
+        &self,
+        mut place: Place,
+        purpose: Purpose,
+        profile: SessionProfile,
+    ) -> Result<Pooled<F::Session>, Error> {
+        let shared = &self.shared;
+        let time = shared.config.close_timeout;
+        let session = tokio::select! {
+            created = self.factory.create(&profile) => created?,
+            // What was being opened is given up. Its end cannot be seen from here, so it has the rest of
+            // the time.
+            () = place.closing_for(time / 2) => {
+                place.closing_for(time).await;
+                return Err(DownstreamFault::Closed.before(&shared.name));
+            }
         };
+        tracing::debug!(downstream = %shared.name, "session opened");
+        shared.state().created += 1;
+        let pooled = shared.lend(session, place, purpose, profile);
         if shared.state().closed {
             pooled.discard().await;
             return Err(DownstreamFault::Closed.before(&shared.name));
@@ -137,16 +189,11 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
         Ok(pooled)
     }
 
-    async fn create(&self, profile: &SessionProfile) -> Result<F::Session, Error> {
-        let session = self.factory.create(profile).await?;
-        self.shared.state().created += 1;
-        Ok(session)
-    }
-
     /// A snapshot.
     pub fn stats(&self) -> Stats {
         let state = self.shared.state();
-        Stats { in_use: self.shared.in_use(), idle: state.idle.len(), created: state.created }
+        let reserved = 1_usize.saturating_sub(self.shared.reserved.available_permits());
+        Stats { in_use: self.shared.in_use() + reserved, idle: state.idle.len(), created: state.created }
     }
 
     /// The idle time after defaulting.
@@ -161,15 +208,35 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
     }
 
     /// Closes all idle sessions and wakes all waiters; sessions in use are closed when they come back
-    /// . Idempotent. Dropping the future does not stop what it has begun.
+    /// . Returns when everything is gone, also what was being opened or closed before, or when the
+    /// close timeout is over since this was first called; an opening is given up after half of it.
+    /// Idempotent, and the same for whoever calls it. Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
-        let idle = {
-            let mut state = self.shared.state();
+        let shared = &self.shared;
+        let idle: Vec<_> = {
+            let mut state = shared.state();
             state.closed = true;
-            std::mem::take(&mut state.idle)
+            let idle = std::mem::take(&mut state.idle);
+            // Before anybody else can see that there are no idle ones.
+            idle.into_iter().map(|idle| (idle.session, shared.presence())).collect()
         };
-        self.shared.permits.close();
-        side_by_side(idle.into_iter().map(|idle| async move { idle.session.close().await })).await;
+        shared.permits.close();
+        shared.reserved.close();
+        let mut began = Instant::now();
+        shared.closing.send_if_modified(|closing| match closing {
+            Some(first) => {
+                began = *first;
+                false
+            }
+            None => closing.replace(began).is_none(),
+        });
+        for (session, presence) in idle {
+            tokio::spawn(end(shared.name.clone(), session, presence));
+        }
+        let gone = tokio::time::timeout_at(began + shared.config.close_timeout, shared.closing.closed());
+        if gone.await.is_err() {
+            tracing::warn!(downstream = %shared.name, "sessions are left after the time for closing");
+        }
     }
 }
 
@@ -191,6 +258,36 @@ impl<S: Session + 'static> Shared<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn presence(&self) -> Presence {
+        self.closing.subscribe()
+    }
+
+    /// Waits for a place.
+    async fn place(&self, purpose: Purpose) -> Result<Place, Error> {
+        let (permits, max) = match purpose {
+            Purpose::Calls => (&self.permits, self.config.max),
+            Purpose::Lists => (&self.reserved, 1),
+        };
+        let permit = tokio::time::timeout(self.config.acquire_timeout, permits.clone().acquire_owned());
+        match permit.await {
+            Ok(Ok(permit)) => Ok(Place::new(permit, self.presence())),
+            Ok(Err(_)) => Err(DownstreamFault::Closed.before(&self.name)),
+            Err(_) => Err(DownstreamFault::Exhausted { max }.before(&self.name)),
+        }
+    }
+
+    fn lend(
+        self: &Arc<Self>,
+        session: S,
+        place: Place,
+        purpose: Purpose,
+        profile: SessionProfile,
+    ) -> Pooled<S> {
+        let (session, place) = (Some(session), Some(place));
+        Pooled { session, place, reusable: purpose == Purpose::Calls, profile, shared: self.clone() }
+    }
+
+    /// Places for calls that are taken.
     fn in_use(&self) -> usize {
         self.config.max.saturating_sub(self.permits.available_permits())
     }
@@ -198,33 +295,22 @@ impl<S: Session + 'static> Shared<S> {
     /// Finds the holder of a permit a session to use or, where there is none, at most one to close: an ended
     /// one (R-W12), or the oldest if a new session would be one too many. More than one would not be covered
     /// by the permit.
-    fn take_idle(&self, profile: &SessionProfile) -> Idled<S> {
+    fn take_idle(&self, purpose: Purpose, profile: &SessionProfile) -> Idled<S> {
         let mut state = self.state();
+        if state.closed {
+            return Idled::Closed;
+        }
         let usable = |idle: &Idle<S>| idle.profile == *profile && idle.session.is_open();
         if let Some(at) = state.idle.iter().rposition(usable) {
             return Idled::Reusable(state.idle.remove(at).session);
         }
         let ended = state.idle.iter().position(|idle| !idle.session.is_open());
-        let oldest =
-            (self.in_use() + state.idle.len() > self.config.max && !state.idle.is_empty()).then_some(0);
+        let full = purpose == Purpose::Calls && self.in_use() + state.idle.len() > self.config.max;
+        let oldest = (full && !state.idle.is_empty()).then_some(0);
         match ended.or(oldest) {
             Some(at) => Idled::InTheWay(state.idle.remove(at).session),
             None => Idled::Nothing,
         }
-    }
-
-    /// Closes a session to its end, even if the caller gives up; the permit is free only then.
-    async fn close_with(
-        &self,
-        permit: OwnedSemaphorePermit,
-        session: S,
-    ) -> Result<OwnedSemaphorePermit, Error> {
-        let closing = tokio::spawn(async move {
-            session.close().await;
-            permit
-        });
-        // It fails only if `close` panics, which its hook has reported, or the runtime is shut down.
-        closing.await.map_err(|_| DownstreamFault::Closed.before(&self.name))
     }
 
     /// Keeps a session for its next user, or gives it back to be closed.
@@ -239,10 +325,10 @@ impl<S: Session + 'static> Shared<S> {
 
     async fn reap(&self) {
         let now = Instant::now();
-        let mut permits = Vec::new();
+        let mut places = Vec::new();
         let mut allowed = || match self.permits.clone().try_acquire_owned() {
             Ok(permit) => {
-                permits.push(permit);
+                places.push(Place::new(permit, self.presence()));
                 true
             }
             Err(_) => false,
@@ -252,11 +338,8 @@ impl<S: Session + 'static> Shared<S> {
             let mut state = self.state();
             state.idle.extract_if(.., |idle| unfit(idle) && allowed()).map(|idle| idle.session).collect()
         };
-        let close = |(session, permit): (S, OwnedSemaphorePermit)| async move {
-            session.close().await;
-            drop(permit);
-        };
-        side_by_side(closing.into_iter().zip(permits).map(close)).await;
+        let close = |(session, place)| end(self.name.clone(), session, place);
+        side_by_side(closing.into_iter().zip(places).map(close)).await;
     }
 }
 
@@ -265,6 +348,8 @@ enum Idled<S> {
     Reusable(S),
     InTheWay(S),
     Nothing,
+    /// The pool is closed.
+    Closed,
 }
 
 async fn reap_periodically<S: Session + 'static>(pool: Weak<Shared<S>>) {
@@ -286,7 +371,7 @@ async fn reap_periodically<S: Session + 'static>(pool: Weak<Shared<S>>) {
 pub struct Pooled<S: Session + 'static> {
     /// `None` only while being dropped.
     session: Option<S>,
-    permit: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
     /// Whether others may have it after this user.
     reusable: bool,
     profile: SessionProfile,
@@ -307,9 +392,10 @@ impl<S: Session + 'static> Pooled<S> {
 
     /// Closes the session, then frees its place; it is never used again.
     pub async fn discard(mut self) {
-        if let (Some(session), Some(permit)) = (self.session.take(), self.permit.take()) {
-            // A panic in `close` has been reported by its hook; the permit is free all the same.
-            drop(self.shared.close_with(permit, session).await);
+        if let (Some(session), Some(place)) = (self.session.take(), self.place.take()) {
+            // To its end, even if the caller gives up; the place is free only then. A panic in `close` has
+            // been reported by its hook.
+            drop(tokio::spawn(end(self.shared.name.clone(), session, place)).await);
         }
     }
 }
@@ -331,12 +417,9 @@ impl<S: Session + 'static> Drop for Pooled<S> {
             false => Some(session),
         };
         let Some(unfit) = unfit else { return };
-        let permit = self.permit.take();
+        let place = self.place.take();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                unfit.close().await;
-                drop(permit);
-            });
+            runtime.spawn(end(self.shared.name.clone(), unfit, place));
         }
     }
 }

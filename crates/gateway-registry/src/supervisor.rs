@@ -86,7 +86,12 @@ impl<F: Factory> Attempt<'_, F> {
 
     fn failed(&mut self, error: &Error) {
         if let Some(admission) = self.admission.take() {
-            self.factory.breaker().failed(admission, error.to_string(), Instant::now());
+            // Whoever reports it names the downstream.
+            let reason = match error {
+                Error::Downstream(error) => error.fault.to_string(),
+                error => error.to_string(),
+            };
+            self.factory.breaker().failed(admission, reason, Instant::now());
         }
     }
 }

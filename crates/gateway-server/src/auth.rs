@@ -14,10 +14,15 @@ use http::{HeaderMap, header};
 use crate::config::{ClientKey, sha256};
 
 /// A caller and what it has running, so that limits for one caller cost no look-up.
+///
+/// Everybody without a key is one caller in name only: what one of them has running must not count against
+/// the others, so limits for one caller do not hold for that one.
 #[derive(Debug)]
 pub(crate) struct Principal {
     /// Who.
     pub(crate) caller: Caller,
+    /// Whether this may be many clients at once.
+    shared: bool,
     /// Its requests in flight.
     pub(crate) in_flight: AtomicUsize,
     /// Its streams of change events.
@@ -29,7 +34,18 @@ pub(crate) struct Principal {
 impl Principal {
     pub(crate) fn new(caller: Caller) -> Arc<Self> {
         let [in_flight, listens, sessions] = [0, 0, 0].map(AtomicUsize::new);
-        Arc::new(Self { caller, in_flight, listens, sessions })
+        Arc::new(Self { caller, shared: false, in_flight, listens, sessions })
+    }
+
+    /// Everybody who needs no key.
+    fn everybody() -> Arc<Self> {
+        let [in_flight, listens, sessions] = [0, 0, 0].map(AtomicUsize::new);
+        Arc::new(Self { caller: Caller::anonymous(), shared: true, in_flight, listens, sessions })
+    }
+
+    /// A limit for one caller, as it holds for this one.
+    pub(crate) fn limit(&self, per_caller: usize) -> usize {
+        if self.shared { usize::MAX } else { per_caller }
     }
 }
 
@@ -47,7 +63,7 @@ impl Authority {
     pub(crate) fn new(clients: &[ClientKey]) -> Self {
         let principal = |key: &ClientKey| (key.clone(), Principal::new(Caller::client(key.name())));
         Self {
-            anonymous: clients.is_empty().then(|| Principal::new(Caller::anonymous())),
+            anonymous: clients.is_empty().then(Principal::everybody),
             clients: clients.iter().map(principal).collect(),
         }
     }

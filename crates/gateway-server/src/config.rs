@@ -7,6 +7,11 @@ use std::{
 use aws_lc_rs::{constant_time, digest};
 use gateway_protocol::Implementation;
 
+use crate::guard::{Host, Origin};
+
+/// hyper takes no smaller buffer for a head.
+const LEAST_HEADER_BYTES: usize = 8192;
+
 /// What the edge is told by its operator.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
@@ -23,6 +28,9 @@ pub struct ServerConfig {
     pub allowed_hosts: Vec<String>,
     /// Browser origins (`scheme://host[:port]`) that may call, besides loopback ones on a loopback address.
     pub allowed_origins: Vec<String>,
+    /// Speaks HTTP/2 too, with clients that begin with it (prior knowledge, RFC 9113 §3.3). Off by default: it
+    /// gains an MCP client little and gives an attacker more to hold on to (security.md §2.7).
+    pub http2: bool,
     /// Who we say we are.
     pub identity: Implementation,
     /// What a model should know about using this server.
@@ -44,11 +52,44 @@ impl ServerConfig {
             clients: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            http2: false,
             identity,
             instructions: None,
             list_ttl: Duration::from_secs(5),
             limits: Limits::default(),
         }
+    }
+
+    /// Whether a server can be set up so, but for what only the operating system knows. Takes no address.
+    ///
+    /// # Errors
+    /// The first of [`BindError`] but [`BindError::Listen`].
+    pub fn check(&self) -> Result<(), BindError> {
+        let (addr, given) = (self.listen, self.limits.header_bytes);
+        if !addr.ip().is_loopback() && self.clients.is_empty() && !self.allow_unauthenticated {
+            return Err(BindError::Unauthenticated { addr });
+        }
+        if given < LEAST_HEADER_BYTES {
+            return Err(BindError::HeaderBytes { given });
+        }
+        self.allowed_hosts.iter().try_for_each(|entry| Self::check_host(entry))?;
+        self.allowed_origins.iter().try_for_each(|entry| Self::check_origin(entry))
+    }
+
+    /// Whether this can stand among the allowed hosts.
+    ///
+    /// # Errors
+    /// [`BindError::Host`].
+    pub fn check_host(entry: &str) -> Result<(), BindError> {
+        Host::entry(entry).map(drop)
+    }
+
+    /// Whether this can stand among the allowed origins.
+    ///
+    /// # Errors
+    /// [`BindError::Origin`].
+    pub fn check_origin(entry: &str) -> Result<(), BindError> {
+        Origin::entry(entry).map(drop)
     }
 }
 
@@ -59,10 +100,13 @@ pub struct Limits {
     pub connections: usize,
     /// Open connections from one address. Default 256.
     pub connections_per_peer: usize,
-    /// Bytes of a request's head, at least 8,192; more is answered 431. Default 32 KiB.
+    /// Bytes of a request's head; more, or in HTTP/2 more than 16 KiB, is answered 431. Less than 8,192 cannot be had and is refused at
+    /// start. Default 32 KiB.
     pub header_bytes: usize,
     /// Header fields of a request; more is answered 431. Default 100.
     pub header_fields: usize,
+    /// Requests at one time on a connection of HTTP/2; a client keeps more to itself. Default 100.
+    pub http2_streams: u32,
     /// From the first byte of a request's head to its last. Default 10 s.
     pub header_time: Duration,
     /// How long a connection may carry nothing between two requests. Default 75 s.
@@ -75,29 +119,37 @@ pub struct Limits {
     pub body_time: Duration,
     /// Bytes of all bodies that are held at one time; more is answered 503. Default 256 MiB.
     pub buffered_bytes: usize,
-    /// Requests in flight of one caller; more is answered 429. Default 64.
+    /// Requests in flight of one caller; more is answered 429. Default 64. This and the other limits for one
+    /// caller hold for configured clients and for the client at the other end of stdio. Over HTTP without
+    /// clients nobody can be told from anybody else, and only the limits for all hold.
     pub in_flight_per_caller: usize,
     /// Requests in flight in all; more is answered 503. Default 1,024.
     pub in_flight: usize,
     /// Legacy sessions in all; beyond it the longest idle one makes room, else 503. Default 10,000.
     pub sessions: usize,
-    /// Legacy sessions of one caller, likewise. Default 100.
+    /// Legacy sessions of one configured client, likewise. Default 100.
     pub sessions_per_caller: usize,
     /// How long a legacy session lives unused. Default 30 min.
     pub session_idle: Duration,
     /// How long a legacy session lives at all. Default 24 h.
     pub session_lifetime: Duration,
-    /// Streams of change events of one caller. Default 16.
+    /// Streams of change events in all; more is answered 503. Default 1,024.
+    pub listens: usize,
+    /// Streams of change events of one caller, of which a legacy session has one at most; more is answered
+    /// 429. Default 16.
     pub listens_per_caller: usize,
     /// Progress and log messages of one call that wait for a slow client; more are dropped. Default 64.
     pub event_queue: usize,
+    /// Bytes of those together; what does not fit is dropped. Default 1 MiB.
+    pub event_queue_bytes: usize,
     /// Progress and log messages of one call in all; more are dropped. Default 10,000.
     pub events_per_call: usize,
     /// Progress and log messages of one call in any one second; more are dropped. Default 200.
     pub events_per_second: usize,
     /// How often a quiet stream gets a comment, so that nobody on the way closes it. Default 15 s.
     pub keep_alive: Duration,
-    /// How long requests in flight may go on after a shutdown was asked for. Default 30 s.
+    /// How long requests in flight may go on after a shutdown was asked for. Then they are told that it
+    /// shuts down, and one second later connections are closed. Default 30 s.
     pub drain: Duration,
 }
 
@@ -108,6 +160,7 @@ impl Default for Limits {
             connections_per_peer: 256,
             header_bytes: 32 << 10,
             header_fields: 100,
+            http2_streams: 100,
             header_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
             write_stall: Duration::from_secs(30),
@@ -120,8 +173,10 @@ impl Default for Limits {
             sessions_per_caller: 100,
             session_idle: Duration::from_secs(30 * 60),
             session_lifetime: Duration::from_secs(24 * 60 * 60),
+            listens: 1024,
             listens_per_caller: 16,
             event_queue: 64,
+            event_queue_bytes: 1 << 20,
             events_per_call: 10_000,
             events_per_second: 200,
             keep_alive: Duration::from_secs(15),
@@ -189,6 +244,12 @@ pub enum BindError {
     Origin {
         /// The entry.
         entry: String,
+    },
+    /// The limit of a request's head is too small to be kept.
+    #[error("header_bytes is {given} and must be {LEAST_HEADER_BYTES} or more")]
+    HeaderBytes {
+        /// The limit.
+        given: usize,
     },
     /// The operating system refuses the address.
     #[error("cannot listen on {addr}")]

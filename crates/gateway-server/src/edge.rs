@@ -1,7 +1,11 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use gateway_domain::{
-    ClientCapabilities, Directory, Dispatcher, Era, Event, EventSink, RawJson, SessionKey, Sessions,
+    ClientCapabilities, Directory, Dispatcher, Era, EventSink, RawJson, SessionKey, Sessions, Silent,
 };
 use gateway_protocol::{Implementation, Revision, meta};
 use tokio::{
@@ -29,12 +33,17 @@ pub struct Ports {
     pub sessions: Arc<dyn Sessions>,
 }
 
+/// What may still be said after the drain time is said within this time.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
+
 /// How far a shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
     /// Streams end, requests in flight go on.
     Draining,
+    /// Requests in flight are answered that it is too late, and connections may still say so.
+    Ending,
     /// Nothing goes on.
     Closed,
 }
@@ -46,9 +55,12 @@ pub(crate) struct Edge {
     pub(crate) authority: Authority,
     pub(crate) sessions: SessionTable,
     pub(crate) load: Arc<Load>,
+    /// How many streams of change events are open in all.
+    pub(crate) listens: AtomicUsize,
     /// One permit for each KiB of bodies that may be held.
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
+    /// Waited for by [`Self::reaches`].
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) rendered: Rendered,
     /// Takes the events of calls whose client wants none.
@@ -76,18 +88,19 @@ impl Rendered {
         let identity = config.identity.as_str();
         Self {
             discover: format!(
-                r#"{{"supportedVersions":["{}"],"capabilities":{MODERN}{instructions}{list_tail}}}"#,
+                r#"{{"supportedVersions":["{}"],"capabilities":{CAPABILITIES}{instructions}{list_tail}}}"#,
                 Revision::NEWEST_MODERN
             ),
             list_tail,
-            initialize_tail: format!(r#","capabilities":{LEGACY},"serverInfo":{identity}{instructions}}}"#),
+            initialize_tail: format!(
+                r#","capabilities":{CAPABILITIES},"serverInfo":{identity}{instructions}}}"#
+            ),
         }
     }
 }
 
-/// Log messages are sent to modern clients that ask for them with a request, so they are declared.
-const MODERN: &str = r#"{"logging":{},"tools":{"listChanged":true}}"#;
-const LEGACY: &str = r#"{"tools":{"listChanged":true}}"#;
+/// The same in both eras. Logs are not declared: what comes of them depends on the downstream.
+const CAPABILITIES: &str = r#"{"tools":{"listChanged":true}}"#;
 
 fn modern_members(identity: &Implementation, ttl: Duration, private: bool) -> String {
     let scope = if private { "private" } else { "public" };
@@ -95,12 +108,6 @@ fn modern_members(identity: &Implementation, ttl: Duration, private: bool) -> St
     format!(
         r#","resultType":"complete","ttlMs":{ttl},"cacheScope":"{scope}","_meta":{{"{server}":{identity}}}"#
     )
-}
-
-struct Silent;
-
-impl EventSink for Silent {
-    fn emit(&self, _event: Event) {}
 }
 
 impl Edge {
@@ -111,6 +118,7 @@ impl Edge {
             rendered: Rendered::new(&config, authority.is_closed()),
             sessions: SessionTable::new(config.limits.clone()),
             load: Arc::default(),
+            listens: AtomicUsize::new(0),
             bodies: Arc::new(Semaphore::new(kib)),
             metrics: Metrics::new(),
             phase: watch::Sender::new(Phase::Serving),
@@ -120,6 +128,26 @@ impl Edge {
             config,
             ports,
         })
+    }
+
+    /// Waits until a shutdown has come so far.
+    pub(crate) async fn reaches(&self, phase: Phase) {
+        // The sender lives here, so waiting cannot fail.
+        let _ = self.phase.subscribe().wait_for(|now| *now >= phase).await;
+    }
+
+    /// Goes on to this phase, unless a shutdown has come further.
+    pub(crate) fn advance(&self, phase: Phase) {
+        self.phase.send_modify(|now| *now = (*now).max(phase));
+    }
+
+    /// What `work` gives, or `None` once the drain time is over.
+    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.reaches(Phase::Ending) => None,
+        }
     }
 
     /// Ends a session that is out of the table already, here and downstream.

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, Uri, Version, header, uri::Authority};
 
 use crate::config::BindError;
 
@@ -28,13 +28,13 @@ pub(crate) struct Guard {
 
 /// `host[:port]`, host in lower case, an IPv6 address without brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Host {
+pub(crate) struct Host {
     name: String,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Origin {
+pub(crate) struct Origin {
     scheme: String,
     host: Host,
 }
@@ -43,20 +43,24 @@ impl Guard {
     /// # Errors
     /// [`BindError::Host`] or [`BindError::Origin`] for the first entry that is neither.
     pub(crate) fn new(bound: SocketAddr, hosts: &[String], origins: &[String]) -> Result<Self, BindError> {
-        let host =
-            |entry: &String| Host::parse(entry).ok_or_else(|| BindError::Host { entry: entry.clone() });
-        let origin =
-            |entry: &String| Origin::parse(entry).ok_or_else(|| BindError::Origin { entry: entry.clone() });
         Ok(Self {
             bound,
-            hosts: hosts.iter().map(host).collect::<Result<_, _>>()?,
-            origins: origins.iter().map(origin).collect::<Result<_, _>>()?,
+            hosts: hosts.iter().map(|entry| Host::entry(entry)).collect::<Result<_, _>>()?,
+            origins: origins.iter().map(|entry| Origin::entry(entry)).collect::<Result<_, _>>()?,
         })
     }
 
     /// Checks a request's head. The origin comes back if there is one.
-    pub(crate) fn check<'a>(&self, uri: &Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, Refused> {
-        let host = single(headers, header::HOST)?.ok_or(Refused::Malformed)?;
+    pub(crate) fn check<'a>(
+        &self,
+        version: Version,
+        uri: &Uri,
+        headers: &'a HeaderMap,
+    ) -> Result<Option<&'a str>, Refused> {
+        // What is `:authority` in HTTP/2 is part of the target here.
+        let authority = uri.authority().filter(|_| version == Version::HTTP_2);
+        let host = single(headers, header::HOST)?.or_else(|| authority.map(Authority::as_str));
+        let host = host.ok_or(Refused::Malformed)?;
         // In absolute form the target has a host of its own, and two readers may trust different ones.
         if uri.authority().is_some_and(|authority| !authority.as_str().eq_ignore_ascii_case(host)) {
             return Err(Refused::Malformed);
@@ -102,6 +106,11 @@ impl Guard {
 }
 
 impl Host {
+    /// One of the hosts that an operator allows.
+    pub(crate) fn entry(text: &str) -> Result<Self, BindError> {
+        Self::parse(text).ok_or_else(|| BindError::Host { entry: text.to_owned() })
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (name, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -132,6 +141,11 @@ impl Host {
 }
 
 impl Origin {
+    /// One of the origins that an operator allows.
+    pub(crate) fn entry(text: &str) -> Result<Self, BindError> {
+        Self::parse(text).ok_or_else(|| BindError::Origin { entry: text.to_owned() })
+    }
+
     /// `null` and everything else that is not `scheme://host[:port]` is no origin.
     fn parse(text: &str) -> Option<Self> {
         let (scheme, host) = text.split_once("://")?;

@@ -44,7 +44,7 @@ impl Load {
         principal: &Arc<Principal>,
         limits: &Limits,
     ) -> Result<Permit, Refusal> {
-        if !take(&principal.in_flight, limits.in_flight_per_caller) {
+        if !take(&principal.in_flight, principal.limit(limits.in_flight_per_caller)) {
             return Err(Refusal::CallerBusy);
         }
         if !take(&self.0, limits.in_flight) {
@@ -73,8 +73,15 @@ impl Drop for Permit {
 /// each is answered on its own POST, and a cancellation means both.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    running: Mutex<Vec<Running>>,
+    running: Mutex<State>,
     next: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    calls: Vec<Running>,
+    /// No call begins any more.
+    ended: bool,
 }
 
 #[derive(Debug)]
@@ -87,24 +94,37 @@ struct Running {
 
 impl Calls {
     /// Registers a call for as long as the entry lives.
-    pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Entry {
+    ///
+    /// # Errors
+    /// [`Refusal::SessionUnknown`] after [`Self::end`]: a call that found its session just before must not
+    /// bring it back to life downstream.
+    pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<Entry, Refusal> {
         let (cancel, cancelled) = oneshot::channel();
         let serial = self.next.fetch_add(1, Ordering::Relaxed);
-        self.with(|running| running.push(Running { serial, id: id.clone(), _cancel: cancel }));
-        Entry { calls: self.clone(), serial, cancelled }
+        let ended = self.with(|state| {
+            if !state.ended {
+                state.calls.push(Running { serial, id: id.clone(), _cancel: cancel });
+            }
+            state.ended
+        });
+        if ended {
+            return Err(Refusal::SessionUnknown);
+        }
+        Ok(Entry { calls: self.clone(), serial, cancelled })
     }
 
     /// Cancels the calls of this id. Unknown ids are fine: the answer may have crossed the cancellation.
     pub(crate) fn cancel(&self, id: &RequestId) {
-        self.with(|running| running.retain(|call| call.id != *id));
+        self.with(|state| state.calls.retain(|call| call.id != *id));
     }
 
-    pub(crate) fn cancel_all(&self) {
-        self.with(Vec::clear);
+    /// Cancels all calls and lets none begin.
+    pub(crate) fn end(&self) {
+        self.with(|state| *state = State { calls: Vec::new(), ended: true });
     }
 
-    fn with(&self, change: impl FnOnce(&mut Vec<Running>)) {
-        change(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner));
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -130,7 +150,7 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.calls.with(|running| running.retain(|call| call.serial != self.serial));
+        self.calls.with(|state| state.calls.retain(|call| call.serial != self.serial));
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! **Must not know**: how a downstream is reached. Everything behind the edge is a port: [`Ports`].
 //!
-//! [`Server`] is the HTTP face, [`stdio::serve`] the other one; both take a [`ServerConfig`].
+//! [`Server`] is the HTTP face, whose addresses can be taken beforehand ([`Bound`]), [`stdio::serve`] the
+//! other one; both take a [`ServerConfig`].
 //!
 //! ```no_run
 //! use gateway_protocol::Implementation;
@@ -27,7 +28,9 @@ pub mod stdio;
 
 mod auth;
 mod body;
+mod bound;
 mod config;
+mod connection;
 mod edge;
 mod endpoint;
 mod face;
@@ -40,6 +43,7 @@ mod metrics;
 mod rescue;
 mod session;
 
+pub use bound::Bound;
 pub use config::{BindError, ClientKey, Limits, ServerConfig};
 pub use edge::Ports;
 pub use listener::Server;

@@ -15,20 +15,31 @@ use crate::{
     session::Session,
 };
 
-/// One of the streams a caller may have, free again when dropped.
-struct Place(Arc<Principal>);
+/// One of the streams that a caller, and all of them together, may have, free again when dropped.
+struct Place {
+    principal: Arc<Principal>,
+    edge: Arc<Edge>,
+}
 
 impl Place {
     fn take(visit: &Visit) -> Result<Self, Refusal> {
-        let limit = visit.edge.config.limits.listens_per_caller;
-        let free = take(&visit.principal.listens, limit);
-        free.then(|| Self(visit.principal.clone())).ok_or(Refusal::StreamsFull)
+        let Visit { principal, edge, .. } = visit;
+        let limits = &edge.config.limits;
+        if !take(&principal.listens, principal.limit(limits.listens_per_caller)) {
+            return Err(Refusal::StreamsFull);
+        }
+        if !take(&edge.listens, limits.listens) {
+            principal.listens.fetch_sub(1, Ordering::AcqRel);
+            return Err(Refusal::Busy);
+        }
+        Ok(Self { principal: principal.clone(), edge: edge.clone() })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.listens.fetch_sub(1, Ordering::AcqRel);
+        self.principal.listens.fetch_sub(1, Ordering::AcqRel);
+        self.edge.listens.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -54,8 +65,9 @@ fn open(visit: &Visit, request: &Request, calls: Option<&Arc<Calls>>) -> Result<
     if !visit.streams {
         return Err(Refusal::NotAcceptable.answer(Era::Modern, Some(&id)));
     }
-    let place = Place::take(visit).map_err(|refusal| refusal.answer(Era::Modern, Some(&id)))?;
-    let entry = calls.map(|calls| calls.enter(&id));
+    let refused = |refusal: Refusal| refusal.answer(Era::Modern, Some(&id));
+    let place = Place::take(visit).map_err(refused)?;
+    let entry = calls.map(|calls| calls.enter(&id)).transpose().map_err(refused)?;
     let stdio = calls.is_some();
     // Taken now, so that no change between here and the first look is missed.
     let changes = Changes::new(visit.edge.clone(), visit.view.clone());
@@ -76,7 +88,7 @@ fn open(visit: &Visit, request: &Request, calls: Option<&Arc<Calls>>) -> Result<
             };
             tokio::select! {
                 () = news => {}
-                () = drained(&edge) => {
+                () = edge.reaches(Phase::Draining) => {
                     let result = format!(r#"{{"resultType":"complete",{tag}}}"#);
                     speaker.say(write::result(&id, result.as_bytes()).into()).await;
                     if stdio {
@@ -113,7 +125,7 @@ fn filter(request: &Request) -> Result<bool, CallerError> {
 /// Opens the stream of a legacy session. It ends with the session or the gateway.
 ///
 /// # Errors
-/// [`Refusal::StreamTaken`], [`Refusal::StreamsFull`].
+/// [`Refusal::StreamTaken`], [`Refusal::StreamsFull`], [`Refusal::Busy`].
 pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>) -> Result<Conversation, Refusal> {
     let place = Place::take(visit)?;
     let in_use = session.stream()?;
@@ -129,7 +141,7 @@ pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>) -> Result<Conversati
         tokio::select! {
             () = news => {}
             _ = ended.wait_for(|ended| *ended) => {}
-            () = drained(&edge) => {}
+            () = edge.reaches(Phase::Draining) => {}
         }
     }))
 }
@@ -158,10 +170,4 @@ impl Changes {
         self.seen = self.edge.ports.directory.changed(&self.view, self.seen).await;
         true
     }
-}
-
-/// Waits until the gateway is shutting down.
-pub(crate) async fn drained(edge: &Edge) {
-    // The sender lives in the edge, so waiting cannot fail.
-    let _ = edge.phase.subscribe().wait_for(|phase| *phase >= Phase::Draining).await;
 }

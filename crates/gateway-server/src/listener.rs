@@ -1,6 +1,5 @@
 use std::{
     collections::HashMap,
-    convert::Infallible,
     fmt,
     future::Future,
     net::{IpAddr, SocketAddr},
@@ -9,27 +8,22 @@ use std::{
     time::Duration,
 };
 
-use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     task::JoinSet,
     time::{sleep, timeout},
 };
 
 use crate::{
-    body::Serving,
+    bound::{Bound, Socket},
     config::{BindError, ServerConfig},
-    edge::{Edge, Phase, Ports},
-    face::{Activity, Face, Serves, Watched},
-    guard::Guard,
-    listen::drained,
+    connection,
+    edge::{Edge, FAREWELL, Phase, Ports},
+    face::{Face, Serves},
 };
 
 /// How long a listener rests when the operating system gives it no connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What hyper allocates for on the stack.
-const DEFAULT_FIELDS: usize = 100;
 
 /// The HTTP face: an endpoint for MCP clients, bound and ready to run.
 pub struct Server {
@@ -45,24 +39,22 @@ struct Listener {
 }
 
 impl Server {
-    /// Takes the addresses. Connections wait until [`Self::run`].
+    /// Puts ports behind addresses.
+    pub fn new(bound: Bound, ports: Ports) -> Self {
+        let Bound { config, main, admin } = bound;
+        let edge = Edge::new(config, ports);
+        let serves = if admin.is_some() { Serves::Messages } else { Serves::Everything };
+        let main = Listener::new(&edge, main, serves);
+        let admin = admin.map(|socket| Listener::new(&edge, socket, Serves::Admin));
+        Self { edge, main, admin }
+    }
+
+    /// [`Bound::bind`] and [`Self::new`] in one. Connections wait until [`Self::run`].
     ///
     /// # Errors
     /// [`BindError`].
     pub async fn bind(config: ServerConfig, ports: Ports) -> Result<Self, BindError> {
-        let addr = config.listen;
-        if !addr.ip().is_loopback() && config.clients.is_empty() && !config.allow_unauthenticated {
-            return Err(BindError::Unauthenticated { addr });
-        }
-        let admin = config.admin_listen;
-        let edge = Edge::new(config, ports);
-        let serves = if admin.is_some() { Serves::Messages } else { Serves::Everything };
-        let main = Listener::bind(&edge, addr, serves).await?;
-        let admin = match admin {
-            Some(addr) => Some(Listener::bind(&edge, addr, Serves::Admin).await?),
-            None => None,
-        };
-        Ok(Self { edge, main, admin })
+        Ok(Self::new(Bound::bind(config).await?, ports))
     }
 
     /// Where MCP clients connect.
@@ -76,7 +68,8 @@ impl Server {
     }
 
     /// Serves until `shutdown` is ready, then stops accepting, ends streams with their results and lets
-    /// requests in flight finish, at most for the drain time. Returns whether all of them did.
+    /// requests in flight finish, at most for the drain time. Those that do not are answered that the
+    /// gateway shuts down, and connections end within a second. Returns whether all finished.
     ///
     /// Dropping the future closes everything at once.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> bool {
@@ -97,13 +90,13 @@ impl Server {
             () = edge.expire_sessions() => None,
             () = shutdown => None,
         };
-        edge.phase.send_replace(Phase::Draining);
+        edge.advance(Phase::Draining);
         let closed = match closed {
             Some(closed) => closed,
             None => accept.await,
         };
         let finished = closed && edge.load.count() == 0;
-        edge.phase.send_replace(Phase::Closed);
+        edge.advance(Phase::Closed);
         for session in edge.sessions.take_all() {
             session.end();
         }
@@ -118,13 +111,9 @@ impl fmt::Debug for Server {
 }
 
 impl Listener {
-    async fn bind(edge: &Arc<Edge>, addr: SocketAddr, serves: Serves) -> Result<Self, BindError> {
-        let failed = |source| BindError::Listen { addr, source };
-        let socket = TcpListener::bind(addr).await.map_err(failed)?;
-        let addr = socket.local_addr().map_err(failed)?;
-        let config = &edge.config;
-        let guard = Guard::new(addr, &config.allowed_hosts, &config.allowed_origins)?;
-        Ok(Self { socket, addr, face: Arc::new(Face { edge: edge.clone(), guard, serves }) })
+    fn new(edge: &Arc<Edge>, socket: Socket, serves: Serves) -> Self {
+        let Socket { listener, addr, guard } = socket;
+        Self { socket: listener, addr, face: Arc::new(Face { edge: edge.clone(), guard, serves }) }
     }
 
     /// Accepts until the gateway drains, then waits for what is open. Returns whether all of it ended.
@@ -133,7 +122,7 @@ impl Listener {
         let edge = face.edge.clone();
         let peers = Arc::new(Peers::default());
         let mut connections = JoinSet::new();
-        let mut draining = pin!(drained(&edge));
+        let mut draining = pin!(edge.reaches(Phase::Draining));
         loop {
             let accepted = tokio::select! {
                 () = &mut draining => break,
@@ -143,7 +132,11 @@ impl Listener {
             match accepted {
                 Ok((stream, peer)) => match peers.admit(peer.ip(), &edge, connections.len()) {
                     Some(place) => {
-                        connections.spawn(serve(face.clone(), stream, place));
+                        let face = face.clone();
+                        connections.spawn(async move {
+                            connection::serve(face, stream).await;
+                            drop(place);
+                        });
                     }
                     None => edge.metrics.refused("too_many_connections"),
                 },
@@ -161,40 +154,14 @@ impl Listener {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(edge.config.limits.drain, end).await.is_ok()
-    }
-}
-
-/// Serves one connection until it ends. A panic ends this one only.
-async fn serve(face: Arc<Face>, stream: TcpStream, place: Place) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY is refused");
-    }
-    let edge = face.edge.clone();
-    let limits = &edge.config.limits;
-    let activity = Arc::new(Activity::default());
-    let stream = TokioIo::new(Watched::new(stream, activity.clone(), limits.clone()));
-    let mut builder = http1::Builder::new();
-    builder.header_read_timeout(None).max_buf_size(limits.header_bytes.max(8192));
-    if limits.header_fields != DEFAULT_FIELDS {
-        builder.max_headers(limits.header_fields);
-    }
-    let service = service_fn(|request| {
-        let (face, serving) = (face.clone(), Serving::new(activity.clone()));
-        async move { Ok::<_, Infallible>(face.answer(request).await.map(|body| body.during(serving))) }
-    });
-    let mut connection = pin!(builder.serve_connection(stream, service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = drained(&edge) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+        let mut end = pin!(end);
+        if timeout(edge.config.limits.drain, &mut end).await.is_ok() {
+            return true;
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection failed");
+        edge.advance(Phase::Ending);
+        let _ = timeout(FAREWELL, end).await;
+        false
     }
-    drop(place);
 }
 
 /// Open connections by address.

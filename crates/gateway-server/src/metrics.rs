@@ -1,6 +1,6 @@
 //! What an operator can see from outside, in OpenMetrics text.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError, atomic::AtomicU64};
 
 use gateway_domain::{DownstreamStatus, Era};
 use gateway_protocol::method;
@@ -59,6 +59,8 @@ pub(crate) struct Metrics {
     pub(crate) connections: Gauge,
     up: Family<DownstreamLabels, Gauge>,
     state: Family<StateLabels, Gauge>,
+    /// Held from the readings to the text: a scrape must not clear what another one is about to write.
+    scraping: Mutex<()>,
 }
 
 /// What is counted elsewhere and read when somebody looks.
@@ -84,6 +86,7 @@ impl Metrics {
             connections: Gauge::default(),
             up: Family::default(),
             state: Family::default(),
+            scraping: Mutex::default(),
         };
         registry.register("requests", "Requests answered, by how", metrics.requests.clone());
         registry.register("refused", "Messages refused before they were requests", metrics.refused.clone());
@@ -112,6 +115,7 @@ impl Metrics {
 
     /// Everything as text.
     pub(crate) fn scrape(&self, readings: &Readings) -> String {
+        let _alone = self.scraping.lock().unwrap_or_else(PoisonError::into_inner);
         self.in_flight.set(gauge(readings.in_flight));
         self.sessions.set(gauge(readings.sessions));
         self.up.clear();
@@ -158,6 +162,37 @@ mod tests {
             "# EOF",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn scrapes_at_the_same_time_each_tell_of_every_downstream() {
+        let metrics = Metrics::new();
+        let names: Vec<_> = (0..20).map(|n| format!("d{n}")).collect();
+        let scrape = || {
+            let downstreams = names.iter().map(|name| ready(name)).collect();
+            let text = metrics.scrape(&Readings { in_flight: 0, sessions: 0, downstreams });
+            text.lines().filter(|line| line.starts_with("gateway_downstream_up{")).count()
+        };
+        let all = std::thread::scope(|scope| {
+            let scrapers = [0; 4].map(|_| scope.spawn(|| (0..50).all(|_| scrape() == names.len())));
+            scrapers.into_iter().all(|scraper| scraper.join().unwrap())
+        });
+        assert!(all, "a downstream was missing in one of the scrapes");
+    }
+
+    fn ready(name: &str) -> DownstreamStatus {
+        DownstreamStatus {
+            name: gateway_domain::DownstreamName::parse(name).unwrap(),
+            state: gateway_domain::DownstreamState::Ready,
+            reason: None,
+            protocol: None,
+            server: None,
+            tools: 1,
+            aliases: Vec::new(),
+            dropped: Vec::new(),
+            started: None,
+            required: true,
         }
     }
 }

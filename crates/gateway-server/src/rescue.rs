@@ -71,6 +71,8 @@ pub(crate) enum Refusal {
     CallerBusy,
     /// Everybody together has, or too much is held in buffers.
     Busy,
+    /// The drain time is over and the request is still in flight.
+    ShuttingDown,
 }
 
 /// A row's right side.
@@ -152,7 +154,7 @@ impl Refusal {
                 invalid(S::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not have that method")
             }
             Self::HttpVersion => {
-                invalid(S::HTTP_VERSION_NOT_SUPPORTED, "http_version", "messages need HTTP/1.1")
+                invalid(S::HTTP_VERSION_NOT_SUPPORTED, "http_version", "messages need HTTP/1.1 or newer")
             }
             Self::NotAcceptable => invalid(
                 S::NOT_ACCEPTABLE,
@@ -182,13 +184,21 @@ impl Refusal {
                 Verdict::new(S::BAD_REQUEST, code, kind, error.to_string())
             }
             Self::Batch(reason) => invalid(S::BAD_REQUEST, "batch", reason),
-            _ => self.overload().unwrap_or_else(|| self.protocol(era)),
+            _ => self.overload(era).unwrap_or_else(|| self.protocol(era)),
         }
     }
 
     /// The rows that say "not now".
-    fn overload(&self) -> Option<Verdict> {
+    fn overload(&self, era: Era) -> Option<Verdict> {
         use StatusCode as S;
+        if *self == Self::ShuttingDown {
+            // Of a call that may have run, a legacy client must hear more than a status.
+            let status = if era == Era::Modern { S::SERVICE_UNAVAILABLE } else { S::OK };
+            let text = "the gateway is shutting down and has stopped waiting for the result";
+            let mut verdict = Verdict::new(status, code::INTERNAL_ERROR, "shutting_down", text).retryable();
+            verdict.may_have_executed = true;
+            return Some(verdict);
+        }
         let (status, kind, message) = match self {
             Self::StreamsFull => {
                 (S::TOO_MANY_REQUESTS, "too_many_streams", "too many open streams of this caller")
@@ -196,7 +206,7 @@ impl Refusal {
             Self::CallerBusy => {
                 (S::TOO_MANY_REQUESTS, "caller_overloaded", "too many requests of this caller in flight")
             }
-            Self::Busy => (S::SERVICE_UNAVAILABLE, "overloaded", "too many requests in flight"),
+            Self::Busy => (S::SERVICE_UNAVAILABLE, "overloaded", "too much is in flight"),
             Self::SessionsFull => (S::SERVICE_UNAVAILABLE, "too_many_sessions", "too many sessions in use"),
             _ => return None,
         };
@@ -345,7 +355,7 @@ fn downstream(error: &DownstreamError) -> Verdict {
             (format!("failed too often and is not tried again for {retry_in:?}").into(), true)
         }
         F::Closed => ("has been closed".into(), true),
-        F::InputRequired => ("asked for input, which this client cannot give".into(), false),
+        F::InputRequired => ("asked for input, which the gateway cannot pass on yet".into(), false),
     };
     let message = format!("downstream `{}` {text}", error.downstream);
     let mut verdict = Verdict::new(StatusCode::OK, code::INTERNAL_ERROR, error.fault.kind(), message);

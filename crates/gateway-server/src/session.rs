@@ -113,7 +113,7 @@ impl Session {
     /// Ends streams and calls. What is held downstream is for the caller to let go.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
-        self.calls.cancel_all();
+        self.calls.end();
     }
 
     fn idle_since(&self) -> Option<Instant> {
@@ -169,7 +169,8 @@ impl SessionTable {
         let session = Session::new(principal.clone(), view.clone(), revision)?;
         let mut sessions = locked(&self.sessions);
         let own = |session: &Session| session.principal.caller == principal.caller;
-        let crowded = principal.sessions.load(Ordering::Acquire) >= self.limits.sessions_per_caller;
+        let crowded =
+            principal.sessions.load(Ordering::Acquire) >= principal.limit(self.limits.sessions_per_caller);
         let evicted = if crowded {
             Some(oldest_idle(&sessions, own).ok_or(Refusal::SessionsFull)?)
         } else if sessions.len() >= self.limits.sessions {

@@ -4,7 +4,7 @@
 use std::{future::Future, io, pin::pin, sync::Arc};
 
 use bytes::Bytes;
-use gateway_domain::{Era, View};
+use gateway_domain::{Caller, Era, View};
 use gateway_protocol::{
     EnvelopeError, Incoming, Message, Notification, Request,
     era::{Facts, Kind, Verdict, classify, envelope_version},
@@ -15,12 +15,13 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter},
     sync::mpsc,
     task::{JoinError, JoinHandle, JoinSet},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{
+    auth::Principal,
     config::ServerConfig,
-    edge::{Edge, Phase, Ports},
+    edge::{Edge, FAREWELL, Phase, Ports},
     endpoint::{Answer, Payload, Reply, Visit, legacy, modern},
     in_flight::Calls,
     listen::{Changes, list_changed},
@@ -36,8 +37,9 @@ const REFUSED: usize = 64;
 const READ: usize = 16 << 10;
 
 /// Serves one client until `reader` ends or `shutdown` is ready; then streams end and requests in flight
-/// are answered, at most for the drain time. Of the configuration, clients, hosts, origins and addresses
-/// have no meaning here.
+/// are answered, at most for the drain time or, after the end of `reader`, until `shutdown` is ready. Those
+/// that are not are told that the gateway shuts down, within a second. Of the configuration, clients, hosts,
+/// origins, addresses and the version of HTTP have no meaning here.
 ///
 /// Dropping the future cancels everything.
 ///
@@ -55,22 +57,25 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let edge = Edge::new(ServerConfig { clients: Vec::new(), ..config }, ports);
-    // Without clients everybody is somebody.
-    let Ok(principal) = edge.authority.identify(&http::HeaderMap::new()).cloned() else {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    };
+    // One client at the other end, to whom the limits for one caller apply.
+    let principal = Principal::new(Caller::anonymous());
     let (mouth, messages) = mpsc::channel(WAITING);
     let mut writing = JoinSet::new();
     writing.spawn(write(messages, writer));
     let visit = Visit { edge: edge.clone(), principal, view: View::All, streams: true };
     let mut client = Client { visit, mouth, calls: Arc::default(), session: None, running: JoinSet::new() };
 
+    let mut shutdown = pin!(shutdown);
+    let mut stopped = false;
     let ended = tokio::select! {
         ended = client.read(reader) => ended,
-        () = shutdown => Ok(()),
+        () = &mut shutdown => {
+            stopped = true;
+            Ok(())
+        }
         written = writing.join_next() => outcome(written),
     };
-    edge.phase.send_replace(Phase::Draining);
+    edge.advance(Phase::Draining);
     let rest = async {
         tokio::select! {
             () = client.finish() => {}
@@ -80,9 +85,20 @@ where
         client.close().await;
         outcome(writing.join_next().await)
     };
-    let written = timeout(edge.config.limits.drain, rest).await.unwrap_or(Ok(()));
-    edge.phase.send_replace(Phase::Closed);
+    let mut rest = pin!(rest);
+    let written = tokio::select! {
+        written = &mut rest => written,
+        () = sleep(edge.config.limits.drain) => farewell(&edge, rest).await,
+        () = shutdown, if !stopped => farewell(&edge, rest).await,
+    };
+    edge.advance(Phase::Closed);
     ended.and(written)
+}
+
+/// Lets `rest` say what can be said at once.
+async fn farewell(edge: &Edge, rest: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    edge.advance(Phase::Ending);
+    timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
 }
 
 /// What the writer ended with, if it has not been asked before.

@@ -11,6 +11,7 @@ use gateway_domain::{
     Caller, ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, Event, EventSink,
     Exchange, Params, RawObject, SessionKey, SessionProfile,
 };
+use gateway_protocol::Implementation;
 use gateway_transport_http::{HttpConfig, HttpFactory};
 use http_body_util::{BodyExt, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
@@ -110,7 +111,12 @@ fn bare(bencher: Bencher<'_, '_>, size: usize) {
 fn call(bencher: Bencher<'_, '_>, size: usize) {
     let (runtime, url) = (runtime(), server(size));
     let name = DownstreamName::parse("bench").unwrap();
-    let factory = HttpFactory::new(name, HttpConfig::new(url), Arc::new(Nobody)).unwrap();
+    let factory = HttpFactory::new(
+        name,
+        HttpConfig::new(url, Implementation::new("bench", "Bench", "1")),
+        Arc::new(Nobody),
+    )
+    .unwrap();
     let capabilities = ClientCapabilities::none();
     let profile = SessionProfile { era: Era::Modern, capabilities: capabilities.clone() };
     let session = runtime.block_on(factory.open(&profile)).unwrap();

@@ -10,17 +10,21 @@ use crate::{failure::Failure, link::Link};
 pub(crate) struct CancelOnDrop<'a> {
     link: &'a Arc<Link>,
     id: u64,
+    reason: &'static str,
     settled: bool,
 }
 
 impl<'a> CancelOnDrop<'a> {
     pub(crate) fn new(link: &'a Arc<Link>, id: u64) -> Self {
-        Self { link, id, settled: false }
+        Self { link, id, reason: "cancelled", settled: false }
     }
 
     /// Nothing is to be cancelled where the server has answered or never had the request. Of one that it may
     /// still work on, a lost connection tells it nothing (protocol.md §4.2).
     pub(crate) fn settle(mut self, answered: &Result<Response, Failure>) {
+        if matches!(answered, Err(Failure { fault: DownstreamFault::TimedOut { .. }, .. })) {
+            self.reason = "timed out";
+        }
         self.settled = match answered {
             Ok(_) => true,
             Err(failure) if failure.execution == Execution::NotStarted => true,
@@ -34,8 +38,8 @@ impl<'a> CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if !self.settled {
-            let (link, id) = (Arc::clone(self.link), self.id);
-            self.link.endpoint.errand(async move { link.cancel(id).await });
+            let (link, id, reason) = (Arc::clone(self.link), self.id, self.reason);
+            self.link.endpoint.errand(async move { link.cancel(id, reason).await });
         }
     }
 }

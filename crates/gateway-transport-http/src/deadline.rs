@@ -1,48 +1,42 @@
 use std::time::Duration;
 
 use gateway_domain::DownstreamFault;
+use gateway_protocol::client::{Limit, Patience};
 use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;
 
-/// When a request is given up. Progress puts it off, but not for ever (protocol.md §2.6).
+/// Bounds what a request waits for.
 #[derive(Debug)]
-pub(crate) struct Deadline {
-    began: Instant,
-    at: Instant,
-    last: Instant,
-    each: Duration,
-}
+pub(crate) struct Deadline(Patience);
 
 impl Deadline {
-    /// Gives up `each` after the start or the latest progress, and `most` after the start whatever happens.
-    pub(crate) fn new(each: Duration, most: Duration) -> Self {
-        let began = Instant::now();
-        let last = began + most;
-        Self { began, at: last.min(began + each), last, each }
+    /// Gives up `quiet` after the start or the latest progress, and `total` after the start whatever happens.
+    pub(crate) fn new(quiet: Duration, total: Duration) -> Self {
+        Self(Patience::new(Instant::now().into(), quiet, total))
     }
 
     /// Gives up after a fixed time.
     pub(crate) fn fixed(after: Duration) -> Self {
-        Self::new(after, after)
+        Self(Patience::fixed(Instant::now().into(), after))
     }
 
     /// Takes note of progress.
     pub(crate) fn extend(&mut self) {
-        self.at = self.last.min(Instant::now() + self.each);
+        self.0.extend(Instant::now().into());
     }
 
     /// Waits for `future` until the deadline, even if `future` never has to wait.
     pub(crate) async fn bound<F: Future>(&self, future: F) -> Result<F::Output, Failure> {
-        if Instant::now() >= self.at {
-            return Err(self.missed());
+        if let Some(limit) = self.0.expired(Instant::now().into()) {
+            return Err(missed(limit));
         }
-        timeout_at(self.at, future).await.map_err(|_| self.missed())
+        timeout_at(self.0.until().into(), future).await.map_err(|_| missed(self.0.limit()))
     }
+}
 
-    fn missed(&self) -> Failure {
-        Failure::during(DownstreamFault::TimedOut { after: self.at - self.began })
-    }
+fn missed(limit: Limit) -> Failure {
+    Failure::during(DownstreamFault::TimedOut { after: limit.time() })
 }
 
 #[cfg(test)]
@@ -52,16 +46,21 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn progress_puts_a_deadline_off_up_to_its_last() {
+    async fn what_is_always_ready_does_not_outrun_a_deadline() {
         let seconds = Duration::from_secs;
         let mut deadline = Deadline::new(seconds(60), seconds(100));
         tokio::time::advance(seconds(50)).await;
         deadline.extend();
+        assert!(deadline.bound(ready(())).await.is_ok());
         tokio::time::advance(seconds(45)).await;
-        assert!(deadline.bound(ready(())).await.is_ok(), "95 s, but progress at 50 s");
         deadline.extend();
         let missed = deadline.bound(pending::<()>()).await.unwrap_err();
         assert_eq!(missed.fault, DownstreamFault::TimedOut { after: seconds(100) });
-        assert!(deadline.bound(ready(())).await.is_err(), "what is always ready does not outrun it");
+        assert!(deadline.bound(ready(())).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_may_be_beyond_all_clocks() {
+        assert!(Deadline::new(Duration::MAX, Duration::MAX).bound(ready(())).await.is_ok());
     }
 }

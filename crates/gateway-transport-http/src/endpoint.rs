@@ -111,7 +111,11 @@ fn run(places: &Arc<Semaphore>, limit: Duration, errand: impl Future<Output = ()
     true
 }
 
-fn address(url: &str) -> Result<Uri, String> {
+/// Reads the URL of a server.
+///
+/// # Errors
+/// A sentence for the operator.
+pub(crate) fn address(url: &str) -> Result<Uri, String> {
     if url.trim().is_empty() {
         return Err("`url` is empty".into());
     }

@@ -16,6 +16,18 @@ pub(crate) struct Place {
     pub(crate) retry: Option<Duration>,
 }
 
+impl Place {
+    /// What a stream does not say stays as an earlier one had it.
+    fn follow(&mut self, stream: &EventDecoder) {
+        self.retry = stream.retry().or(self.retry);
+        if let Some(id) = stream.last_id()
+            && self.id.as_deref() != Some(id)
+        {
+            self.id = Some(id).filter(|id| !id.is_empty()).map(str::to_owned);
+        }
+    }
+}
+
 /// The messages of one event stream.
 #[derive(Debug)]
 pub(crate) struct EventStream {
@@ -33,10 +45,9 @@ impl EventStream {
     pub(crate) async fn next(&mut self, place: &mut Place) -> Result<Option<Bytes>, Failure> {
         loop {
             let event = self.decoder.next_event();
+            place.follow(&self.decoder);
             match event.map_err(|error| Failure::during(DownstreamFault::TooLarge { limit: error.limit }))? {
                 Some(event) => {
-                    place.retry = event.retry.or(place.retry);
-                    place.id = event.id;
                     if event.name.is_none() && !event.data.is_empty() {
                         return Ok(Some(event.data));
                     }

@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    ClientCapabilities, DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Era, Error,
-    Factory, OperatorError, PeerInfo, SessionProfile,
+    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Era, Error, Factory,
+    OperatorError, PeerInfo, SessionProfile,
 };
 use gateway_protocol::{
     RequestId, Revision,
@@ -67,17 +67,11 @@ impl HttpFactory {
     }
 
     async fn attempt(&self, profile: &SessionProfile) -> Result<HttpSession, DownstreamFault> {
-        // The requests of a legacy server cannot be carried to a client yet, so none are invited.
-        let declared = |era| match era {
-            Era::Legacy => ClientCapabilities::none(),
-            Era::Modern => profile.capabilities.clone(),
-        };
         let endpoint = &self.endpoint;
         let config = OpeningConfig {
             want: profile.era,
             only: endpoint.config.protocol,
             client: endpoint.config.client.clone(),
-            capabilities: ClientCapabilities::none(),
         };
         let (mut opening, mut step) = Opening::start(config, endpoint.memory.recall());
         let (mut id, mut session) = (0, None);
@@ -100,7 +94,7 @@ impl HttpFactory {
         };
         let revision = Revision::parse(&peer.protocol).ok_or_else(|| refused("an unknown revision"))?;
         let session = session.filter(|_| peer.era == Era::Legacy);
-        let link = Link::new(Arc::clone(endpoint), revision, declared(peer.era), session, id + 1);
+        let link = Link::new(Arc::clone(endpoint), revision, session, id + 1);
         self.finish(link, peer).await
     }
 
@@ -123,6 +117,10 @@ impl HttpFactory {
         match Inquiry::new(&self.endpoint, id, deadline).ask(headers, message).await {
             Ok(Answered { response, session }) => {
                 Ok((Reply::Answer(response), session.map(checked).transpose()?))
+            }
+            // Busy or early, which says nothing about the era and passes.
+            Err(Failure { fault: fault @ DownstreamFault::Status { status: 408 | 425 | 429 }, .. }) => {
+                Err(fault)
             }
             Err(Failure { fault: DownstreamFault::Status { status: status @ 400..=499 }, .. }) => {
                 Ok((Reply::Status(status), None))

@@ -30,6 +30,12 @@ const OURS: [HeaderName; 14] = [
 /// What the names of the protocol's own headers begin with.
 const PROTOCOL_PREFIX: &str = "mcp-";
 
+/// Whether a header belongs to the connection, the body or the protocol, so that
+/// [`HttpConfig::headers`](crate::HttpConfig::headers) may not hold it.
+pub fn is_reserved_header(name: &HeaderName) -> bool {
+    OURS.contains(name) || name.as_str().starts_with(PROTOCOL_PREFIX)
+}
+
 /// Checks configured headers and adds what all requests have in common.
 ///
 /// # Errors
@@ -40,7 +46,7 @@ pub(crate) fn base(configured: &[(String, String)], client: &Implementation) -> 
     headers.insert(header::ACCEPT, ACCEPT);
     for (name, value) in configured {
         let parsed: HeaderName = name.parse().map_err(|_| format!("`{name}` is not a header name"))?;
-        if OURS.contains(&parsed) || parsed.as_str().starts_with(PROTOCOL_PREFIX) {
+        if is_reserved_header(&parsed) {
             return Err(format!("the header `{name}` cannot be configured; the gateway sets it"));
         }
         let mut value = HeaderValue::from_str(value)

@@ -15,6 +15,7 @@
 //! use std::sync::Arc;
 //!
 //! use gateway_domain::{DownstreamName, DownstreamObserver};
+//! use gateway_protocol::Implementation;
 //! use gateway_transport_http::{HttpConfig, HttpFactory};
 //!
 //! struct Deaf;
@@ -23,7 +24,7 @@
 //!     fn session_lost(&self, _: &str) {}
 //! }
 //!
-//! let mut config = HttpConfig::new("http://127.0.0.1:9/mcp");
+//! let mut config = HttpConfig::new("http://127.0.0.1:9/mcp", Implementation::new("me", "Me", "1.0"));
 //! config.headers.push(("Authorization".into(), "Bearer s3cret".into()));
 //! assert!(!format!("{config:?}").contains("s3cret"));
 //! let factory = HttpFactory::new(DownstreamName::parse("search")?, config, Arc::new(Deaf))?;
@@ -50,4 +51,5 @@ mod tls;
 
 pub use config::HttpConfig;
 pub use factory::HttpFactory;
+pub use headers::is_reserved_header;
 pub use session::HttpSession;

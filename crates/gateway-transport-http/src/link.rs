@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Exchange};
 use gateway_protocol::{
-    Answer, Request, RequestId, Response, Revision, code,
+    Answer, Request, Response, Revision, client, code,
     headers::{METHOD, PROTOCOL_VERSION, SESSION},
     meta::Hop,
     method, write,
@@ -38,8 +38,6 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Link {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) revision: Revision,
-    /// What we declared, or declare with each modern request.
-    capabilities: ClientCapabilities,
     /// What every request of the session carries.
     headers: HeaderMap,
     next_id: AtomicU64,
@@ -52,7 +50,6 @@ impl Link {
     pub(crate) fn new(
         endpoint: Arc<Endpoint>,
         revision: Revision,
-        capabilities: ClientCapabilities,
         session: Option<HeaderValue>,
         next_id: u64,
     ) -> Self {
@@ -65,7 +62,7 @@ impl Link {
             headers.insert(name, value);
         }
         let (lost, closed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { endpoint, revision, capabilities, headers, next_id: AtomicU64::new(next_id), lost, closed }
+        Self { endpoint, revision, headers, next_id: AtomicU64::new(next_id), lost, closed }
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -80,19 +77,14 @@ impl Link {
         !self.lost.load(Ordering::Relaxed) && !self.closed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+    /// Lets nothing more be asked.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether this is the first close.
-    pub(crate) fn begin_close(&self) -> bool {
-        !self.closed.swap(true, Ordering::Relaxed)
-    }
-
-    /// How requests introduce themselves here.
-    pub(crate) fn hop(&self) -> Hop<'_> {
-        let client = &self.endpoint.config.client;
-        Hop { revision: self.revision, client, capabilities: &self.capabilities }
+    /// How requests introduce themselves here; those on nobody's behalf declare nothing.
+    pub(crate) fn hop<'a>(&'a self, capabilities: &'a ClientCapabilities) -> Hop<'a> {
+        Hop { revision: self.revision, client: &self.endpoint.config.client, capabilities }
     }
 
     pub(crate) fn next_id(&self) -> u64 {
@@ -174,29 +166,23 @@ impl Link {
         Ok(head.status)
     }
 
-    /// Answers what a legacy server asks. We declare no capabilities, so there is nothing but `ping` that it
-    /// may ask for. Modern servers ask in results.
+    /// Answers what a legacy server asks. Modern servers ask in results.
     pub(crate) async fn answer(&self, request: &Request) {
         if self.era() == Era::Modern {
             return;
         }
-        let message = if request.method == method::PING {
-            write::result(&request.id, b"{}")
-        } else {
-            let object = write::error_object(code::METHOD_NOT_FOUND, "not supported by this client", None);
-            write::error(Some(&request.id), object.as_bytes())
-        };
-        let sent = tokio::time::timeout(self.endpoint.config.request_timeout, self.post(message)).await;
+        let answer = self.post(client::answer_server(request));
+        let sent = tokio::time::timeout(self.endpoint.config.request_timeout, answer).await;
         if !matches!(sent, Ok(Ok(status)) if status.is_success()) {
             tracing::debug!(downstream = %self.endpoint.name, method = request.method, "an answer was not taken");
         }
     }
 
     /// Says that a request is no longer wanted.
-    pub(crate) async fn cancel(&self, id: u64) {
-        let params = format!(r#"{{"requestId":{}}}"#, RequestId::from(id));
+    pub(crate) async fn cancel(&self, id: u64, reason: &str) {
+        let params = client::cancelled_params(id, reason);
         // A server that does not hear it finishes in vain, no more.
-        let _ = self.post(write::notification(method::CANCELLED, params.as_bytes())).await;
+        let _ = self.post(write::notification(method::CANCELLED, &params)).await;
     }
 
     /// Whether a broken stream can be taken up again.
@@ -225,8 +211,11 @@ impl Link {
         Err(Failure::during(DownstreamFault::Status { status: head.status.as_u16() }))
     }
 
-    /// Ends the session on the server, which may refuse that.
+    /// Ends the session on the server if there is one there. The server may refuse that.
     pub(crate) async fn delete(&self) {
+        if !self.has_session() || self.lost.load(Ordering::Relaxed) {
+            return;
+        }
         let mut headers = self.headers.clone();
         headers.remove(header::CONTENT_TYPE);
         let sent = self.endpoint.send(Method::DELETE, headers, Bytes::new());

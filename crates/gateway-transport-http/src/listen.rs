@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{DownstreamFault, Era};
+use gateway_domain::{ClientCapabilities, DownstreamFault, Era};
 use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, client, method, write};
 use http::Method;
 use hyper::body::Incoming as Body;
@@ -42,7 +42,7 @@ pub(crate) async fn listen(link: Arc<Link>) {
                 return link.lose("it no longer knows the session (HTTP status 404)");
             }
             // Busy or broken, which passes.
-            Err(Failure { fault: DownstreamFault::Status { status: 408 | 429 | 500.. }, .. }) => {}
+            Err(Failure { fault: DownstreamFault::Status { status: 408 | 425 | 429 | 500.. }, .. }) => {}
             Err(Failure {
                 fault:
                     DownstreamFault::Unreachable { .. }
@@ -77,7 +77,7 @@ fn timed_out(after: Duration) -> Failure {
 
 /// Asks for a stream of changes of the tools (protocol.md §14).
 async fn subscribe(link: &Link) -> Result<Body, Failure> {
-    let params = client::listen_params(&link.hop());
+    let params = client::listen_params(&link.hop(&ClientCapabilities::none()));
     let message = write::request(&RequestId::from(link.next_id()), method::LISTEN, &params);
     let sent = link.endpoint.send(Method::POST, link.headers_for(method::LISTEN), message.into());
     let (head, body) = sent.await?.into_parts();

@@ -5,8 +5,8 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamFault, DownstreamSession, Era, Error, Exchange, Outcome, ParamHeader, Params, PeerInfo,
-    Session, ToolPage,
+    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, Outcome, ParamHeader,
+    Params, PeerInfo, Session, ToolPage,
 };
 use gateway_protocol::{
     RequestId, Response, client,
@@ -14,7 +14,7 @@ use gateway_protocol::{
     method, write,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::task::JoinHandle;
+use tokio::{sync::OnceCell, task::JoinHandle};
 
 use crate::{deadline::Deadline, failure::Failure, link::Link, listen};
 
@@ -26,11 +26,13 @@ pub struct HttpSession {
     peer: PeerInfo,
     /// The task that listens for changes.
     listener: Mutex<Option<JoinHandle<()>>>,
+    /// Set once everything is gone.
+    ended: OnceCell<()>,
 }
 
 impl HttpSession {
     pub(crate) fn new(link: Link, peer: PeerInfo) -> Self {
-        Self { link: Arc::new(link), peer, listener: Mutex::new(None) }
+        Self { link: Arc::new(link), peer, listener: Mutex::new(None), ended: OnceCell::new() }
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -39,9 +41,7 @@ impl HttpSession {
 
     /// Listens for changes, if the server announces them.
     pub(crate) fn listen(&self) {
-        let tools = self.peer.capabilities.get_object("tools");
-        let announces = tools.and_then(|tools| tools.get("listChanged")?.to_bool()).unwrap_or(false);
-        if announces {
+        if self.peer.announces_tool_changes() {
             let listener = tokio::spawn(listen::listen(Arc::clone(&self.link)));
             *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
         }
@@ -73,17 +73,17 @@ impl HttpSession {
 
 #[async_trait]
 impl Session for HttpSession {
+    /// If the future is dropped, the next close begins anew.
     async fn close(&self) {
-        if !self.link.begin_close() {
-            return;
-        }
-        if let Some(listener) = self.stop_listening() {
-            // Aborted, so it ends at its next await.
-            let _ = listener.await;
-        }
-        if self.link.has_session() && !self.link.is_lost() {
+        self.link.close();
+        let end = || async {
+            if let Some(listener) = self.stop_listening() {
+                // Aborted, so it ends at its next await.
+                let _ = listener.await;
+            }
             self.link.delete().await;
-        }
+        };
+        self.ended.get_or_init(end).await;
     }
 
     fn is_open(&self) -> bool {
@@ -110,7 +110,7 @@ impl DownstreamSession for HttpSession {
         if link.era() == Era::Modern {
             mirror(&mut headers, tool, mirrored, params);
         }
-        let message = client::call(&link.hop(), id, tool, params, exchange);
+        let message = client::call(&link.hop(&exchange.capabilities), id, tool, params, exchange);
         let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
         let answer = link.ask(id, headers, message, Some(exchange), deadline).await;
         let response = answer.map_err(|failure| self.fail(failure))?;
@@ -118,7 +118,7 @@ impl DownstreamSession for HttpSession {
     }
 
     async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
-        let params = client::list_params(&self.link.hop(), cursor);
+        let params = client::list_params(&self.link.hop(&ClientCapabilities::none()), cursor);
         let response = self.ask(method::TOOLS_LIST, params).await?;
         client::tool_page(response).map_err(|reason| self.nonsense(reason))
     }
@@ -128,7 +128,8 @@ impl DownstreamSession for HttpSession {
             Era::Legacy => method::PING,
             Era::Modern => method::DISCOVER,
         };
-        self.ask(method, client::ping_params(&self.link.hop())).await.map(|_| ())
+        let params = client::ping_params(&self.link.hop(&ClientCapabilities::none()));
+        self.ask(method, params).await.map(|_| ())
     }
 }
 
@@ -153,7 +154,8 @@ fn mirror(headers: &mut HeaderMap, tool: &str, mirrored: &[ParamHeader], params:
 impl Drop for HttpSession {
     fn drop(&mut self) {
         drop(self.stop_listening());
-        if self.link.begin_close() && self.link.has_session() && !self.link.is_lost() {
+        self.link.close();
+        if !self.ended.initialized() && self.link.has_session() {
             let link = Arc::clone(&self.link);
             self.link.endpoint.errand(async move { link.delete().await });
         }

@@ -24,16 +24,27 @@ pub(crate) fn client_config(config: &HttpConfig, secure: bool) -> Result<ClientC
 }
 
 fn roots(config: &HttpConfig) -> Result<RootCertStore, String> {
-    let mut roots = system_roots().clone();
+    let roots = configured_roots(config, system_roots().clone())?;
+    if roots.is_empty() {
+        return Err("the system has no trusted certificates; configure a CA file".into());
+    }
+    Ok(roots)
+}
+
+/// Adds the configured certificates.
+///
+/// # Errors
+/// A sentence for the operator.
+pub(crate) fn configured_roots(
+    config: &HttpConfig,
+    mut roots: RootCertStore,
+) -> Result<RootCertStore, String> {
     if let Some(path) = &config.ca_file {
         let pem = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         add(&mut roots, &pem).map_err(|reason| format!("{}: {reason}", path.display()))?;
     }
     if let Some(pem) = &config.ca_pem {
         add(&mut roots, pem).map_err(|reason| format!("the configured CA: {reason}"))?;
-    }
-    if roots.is_empty() {
-        return Err("the system has no trusted certificates; configure a CA file".into());
     }
     Ok(roots)
 }

@@ -2,6 +2,8 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use gateway_protocol::{Implementation, Revision};
 
+const TERMINATE: Duration = Duration::from_secs(2);
+
 /// How one MCP server is started, spoken to and ended.
 #[derive(Debug, Clone)]
 pub struct StdioConfig {
@@ -27,14 +29,14 @@ pub struct StdioConfig {
     pub max_call_time: Duration,
     /// How long any other request may take. Default: 10 s.
     pub request_timeout: Duration,
-    /// How long each stage of the end may take: after the end of stdin, and after SIGTERM.
-    /// Default: 2 s.
+    /// How long each stage of the end may take: after the end of stdin, and after SIGTERM. Zero is the
+    /// default: 2 s.
     pub terminate: Duration,
     /// The longest line on stdout, in bytes. Default: 16 MiB.
     ///
-    /// A longer one is skipped, and with it the id of the request it answers. A request that waits alone
-    /// fails at once; of several, the others get their answers and the one that does not fails at its
-    /// timeout, as too large rather than too slow. The session goes on.
+    /// A longer one is skipped, and the session goes on. If it is an answer, its request fails at once where
+    /// it can be told: where the id comes before the content, or where there is only one request it can be
+    /// for. Else the one that is not answered fails at its timeout, as too large rather than too slow.
     pub max_line_bytes: usize,
     /// The most requests that wait for answers at once. Default: 1,024.
     pub max_pending: usize,
@@ -50,21 +52,21 @@ pub struct StdioConfig {
 }
 
 impl StdioConfig {
-    /// The defaults, with this command.
-    pub fn new(command: Vec<String>) -> Self {
+    /// The defaults, with this command, and with who the gateway says it is.
+    pub fn new(command: Vec<String>, client: Implementation) -> Self {
         Self {
             command,
             env: BTreeMap::new(),
             inherit_env: InheritEnv::Minimal,
             cwd: None,
             protocol: None,
-            client: Implementation::new("gatewayd", "gatewayd", env!("CARGO_PKG_VERSION")),
+            client,
             startup_timeout: Duration::from_secs(30),
             probe_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(60),
             max_call_time: Duration::from_secs(600),
             request_timeout: Duration::from_secs(10),
-            terminate: Duration::from_secs(2),
+            terminate: TERMINATE,
             max_line_bytes: 16 << 20,
             max_pending: 1024,
             write_queue: 256,
@@ -72,6 +74,11 @@ impl StdioConfig {
             stderr_lines_per_second: 50,
             noise_limit: 100,
         }
+    }
+
+    /// How long a stage of the end really takes.
+    pub(crate) fn stage(&self) -> Duration {
+        if self.terminate.is_zero() { TERMINATE } else { self.terminate }
     }
 }
 
@@ -115,8 +122,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_time_to_end_is_the_usual_time() {
+        let mut config = StdioConfig::new(vec!["server".into()], Implementation::new("g", "G", "1"));
+        for (terminate, stage) in [(0, TERMINATE), (1, Duration::from_millis(1))] {
+            config.terminate = Duration::from_millis(terminate);
+            assert_eq!(config.stage(), stage);
+        }
+    }
+
+    #[test]
     fn debug_text_hides_values() {
-        let mut config = StdioConfig::new(vec!["server".into()]);
+        let mut config = StdioConfig::new(vec!["server".into()], Implementation::new("g", "G", "1"));
         config.env.insert("TOKEN".into(), "hunter2".into());
         let shown = format!("{config:?}");
         assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");

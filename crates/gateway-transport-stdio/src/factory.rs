@@ -47,7 +47,6 @@ impl StdioFactory {
             want: profile.era,
             only: self.config.protocol,
             client: self.config.client.clone(),
-            capabilities: profile.capabilities.clone(),
         };
         let attempt = Attempt { name: &self.name, config: &self.config, observer: &self.observer };
         let known = *self.knowledge();
@@ -55,8 +54,7 @@ impl StdioFactory {
         // A failure may come of something learnt that is not true any more.
         *self.knowledge() = if verdict.session.is_ok() { verdict.knowledge } else { Knowledge::default() };
         let (process, peer) = verdict.session?;
-        let config = Arc::clone(&self.config);
-        Ok(StdioSession { process, config, peer, capabilities: profile.capabilities.clone() })
+        Ok(StdioSession { process, config: Arc::clone(&self.config), peer })
     }
 
     fn knowledge(&self) -> std::sync::MutexGuard<'_, Knowledge> {

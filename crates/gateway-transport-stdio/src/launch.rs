@@ -106,10 +106,15 @@ fn resolve(
 
 #[cfg(test)]
 mod tests {
+    use gateway_protocol::Implementation;
+
     use super::*;
 
     fn names(inherit_env: InheritEnv) -> Vec<String> {
-        let mut config = StdioConfig { inherit_env, ..StdioConfig::new(vec!["x".into()]) };
+        let mut config = StdioConfig {
+            inherit_env,
+            ..StdioConfig::new(vec!["x".into()], Implementation::new("g", "G", "1"))
+        };
         config.env.insert("HOME".into(), "/declared".into());
         let ours = ["PATH", "HOME", "LC_ALL", "LCX", "SECRET", "SSH_AUTH_SOCK"]
             .map(|name| (name.into(), "/ours".into()));

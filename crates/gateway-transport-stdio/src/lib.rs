@@ -16,6 +16,7 @@
 //! use gateway_domain::{
 //!     ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, Session, SessionProfile,
 //! };
+//! use gateway_protocol::Implementation;
 //! use gateway_transport_stdio::{StdioConfig, StdioFactory};
 //!
 //! struct Deaf;
@@ -25,7 +26,7 @@
 //! }
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = StdioConfig::new(vec!["mcp-server-time".into(), "--local-timezone=UTC".into()]);
+//! let config = StdioConfig::new(vec!["mcp-server-time".into()], Implementation::new("me", "Me", "1.0"));
 //! let factory = StdioFactory::new(DownstreamName::parse("time")?, config, Arc::new(Deaf))?;
 //! let profile = SessionProfile { era: Era::Modern, capabilities: ClientCapabilities::none() };
 //! let session = factory.open(&profile).await?;

@@ -1,6 +1,6 @@
 //! Drives the state machine of an opening over a process.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
     ClientCapabilities, DownstreamFault, DownstreamName, DownstreamObserver, Era, Error, InternalError,
@@ -8,18 +8,13 @@ use gateway_domain::{
 };
 use gateway_protocol::{
     Response, Revision,
-    client::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait, listen_params},
+    client::{Knowledge, Opening, OpeningConfig, Patience, Reply, Step, Wait, listen_params},
     meta::Hop,
     method, write,
 };
 use tokio::{sync::oneshot, time::Instant};
 
-use crate::{
-    StdioConfig,
-    link::{Answer, later},
-    process::Process,
-    text,
-};
+use crate::{StdioConfig, link::Answer, process::Process, text};
 
 /// What a session is opened on.
 pub(crate) struct Attempt<'a> {
@@ -53,7 +48,7 @@ impl Attempt<'_> {
     /// Opens a session within the start-up timeout. Whatever becomes of it, no process is left behind but
     /// the one of the session; dropping the future ends that too.
     pub(crate) async fn open(&self, wanted: OpeningConfig, knowledge: Knowledge) -> Verdict {
-        let deadline = later(Instant::now(), self.config.startup_timeout);
+        let deadline = after(self.config.startup_timeout);
         let mut process = match self.start() {
             Ok(process) => process,
             Err(error) => return Verdict { session: Err(error), knowledge },
@@ -100,10 +95,10 @@ impl Attempt<'_> {
     /// Until when silence is waited for. After a silent probe the first handshake gets half of what is left,
     /// so that a server that was only slow can be probed again.
     fn patience(&self, slots: &Slots, wait: Wait, deadline: Instant) -> Instant {
-        let now = Instant::now();
         match wait {
-            Wait::Probe => deadline.min(later(now, self.config.probe_timeout)),
+            Wait::Probe => deadline.min(after(self.config.probe_timeout)),
             Wait::Handshake if slots.probe.waiting.is_some() && slots.handshake.waiting.is_none() => {
+                let now = Instant::now();
                 now + deadline.duration_since(now) / 2
             }
             Wait::Handshake => deadline,
@@ -128,11 +123,9 @@ impl Attempt<'_> {
 
     /// A modern server tells of changes only where it was asked to (protocol.md §14).
     fn listen(&self, process: &Process, peer: &PeerInfo, revision: Revision) {
-        let tools = peer.capabilities.get_object("tools");
-        let tells = tools.and_then(|tools| tools.get("listChanged")?.to_bool()).unwrap_or(false);
         let none = ClientCapabilities::none();
         let hop = Hop { revision, client: &self.config.client, capabilities: &none };
-        if tells {
+        if peer.announces_tool_changes() {
             process.link.listen(method::LISTEN, &listen_params(&hop));
         }
     }
@@ -222,9 +215,14 @@ impl Slot {
     }
 }
 
+/// The moment after a time, which may be longer than clocks can count.
+fn after(time: Duration) -> Instant {
+    Patience::fixed(Instant::now().into(), time).until().into()
+}
+
 fn with_last_words(process: &Process, reason: String) -> String {
     // Part of it may be the server's own text.
-    let reason = text::printable(reason.as_bytes(), text::LINE);
+    let reason = process.censor.shown(reason.as_bytes(), text::LINE);
     match process.tail.last_line() {
         Some(line) => format!("{reason}; last line on stderr: {line}"),
         None => reason,

@@ -13,6 +13,7 @@ use crate::{
     link::Link,
     reader::{Reader, Silence},
     stderr::{self, Tail},
+    text::Censor,
     writer,
 };
 
@@ -21,6 +22,7 @@ use crate::{
 pub(crate) struct Process {
     pub(crate) link: Arc<Link>,
     pub(crate) tail: Arc<Tail>,
+    pub(crate) censor: Arc<Censor>,
     pid: u32,
     stop: watch::Sender<Stop>,
     ended: watch::Receiver<bool>,
@@ -45,11 +47,12 @@ impl Process {
     ) -> Result<Self, String> {
         let launched = launch::launch(config)?;
         let (link, outgoing) = Link::new(name.clone(), config);
-        let tail = Tail::new(config);
+        let censor = Arc::new(Censor::new(config));
+        let tail = Tail::new(config, Arc::clone(&censor));
         let (stop, stopping) = watch::channel(Stop::Run);
         let (ending, ended) = watch::channel(false);
         let pid = launched.group.pid();
-        let reader = Reader::new(Arc::clone(&link), config, Arc::clone(observer));
+        let reader = Reader::new(Arc::clone(&link), config, Arc::clone(&censor), Arc::clone(observer));
         let lines = config.stderr_lines_per_second;
         let supervisor = Supervisor {
             group: launched.group,
@@ -59,7 +62,7 @@ impl Process {
             reader: tokio::spawn(reader.run(launched.stdout)),
             stderr: tokio::spawn(stderr::drain(launched.stderr, Arc::clone(&tail), name.clone(), lines)),
             writer: tokio::spawn(writer::write(Arc::clone(&link), outgoing, launched.stdin)),
-            stage: config.terminate,
+            stage: config.stage(),
             stopping,
         };
         tokio::spawn(async move {
@@ -67,7 +70,7 @@ impl Process {
             ending.send_replace(true);
         });
         tracing::debug!(downstream = %name, pid, "started a process");
-        Ok(Self { link, tail, pid, stop, ended })
+        Ok(Self { link, tail, censor, pid, stop, ended })
     }
 
     pub(crate) fn pid(&self) -> u32 {

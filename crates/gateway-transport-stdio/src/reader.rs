@@ -5,13 +5,18 @@ use std::{io, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use gateway_domain::DownstreamObserver;
 use gateway_protocol::{
-    EnvelopeError, Incoming, Message, Notification, Request, RequestId, Revision, code, method,
+    EnvelopeError, Incoming, Message, Notification, Request, RequestId, Revision,
+    client::{Overlong, answer_server},
+    method,
     ndjson::{Line, LineDecoder},
-    write,
 };
 use tokio::{io::AsyncReadExt, process::ChildStdout};
 
-use crate::{StdioConfig, link::Link, text};
+use crate::{
+    StdioConfig,
+    link::Link,
+    text::{self, Censor},
+};
 
 /// Why reading has ended.
 #[derive(Debug)]
@@ -26,6 +31,7 @@ pub(crate) enum Silence {
 
 pub(crate) struct Reader {
     link: Arc<Link>,
+    censor: Arc<Censor>,
     observer: Arc<dyn DownstreamObserver>,
     decoder: LineDecoder,
     noise_limit: u32,
@@ -35,9 +41,15 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(link: Arc<Link>, config: &StdioConfig, observer: Arc<dyn DownstreamObserver>) -> Self {
+    pub(crate) fn new(
+        link: Arc<Link>,
+        config: &StdioConfig,
+        censor: Arc<Censor>,
+        observer: Arc<dyn DownstreamObserver>,
+    ) -> Self {
         let decoder = LineDecoder::new(config.max_line_bytes);
-        Self { link, observer, decoder, noise_limit: config.noise_limit, noise: 0, noise_seen: false }
+        let noise_limit = config.noise_limit;
+        Self { link, censor, observer, decoder, noise_limit, noise: 0, noise_seen: false }
     }
 
     /// Reads until the stream ends or is no use any more.
@@ -66,7 +78,7 @@ impl Reader {
     fn line(&mut self, line: Line) {
         let text = match line {
             Line::Text(text) => text,
-            Line::TooLong => return self.link.overlong(),
+            Line::TooLong => return self.link.overlong(Overlong::of(self.decoder.head())),
         };
         match Incoming::parse(text.clone()) {
             Ok(Incoming::Single(message)) => {
@@ -103,7 +115,7 @@ impl Reader {
             method::TOOLS_LIST_CHANGED => self.observer.tools_changed(),
             // On stdio it belongs to no call in particular (protocol.md §20.6).
             method::MESSAGE => {
-                let params = text::printable(notification.params.object.as_str().as_bytes(), text::LINE);
+                let params = self.censor.shown(notification.params.object.as_str().as_bytes(), text::LINE);
                 tracing::debug!(downstream = %name, "message: {params}");
             }
             other => tracing::trace!(downstream = %name, method = other, "notification"),
@@ -116,14 +128,7 @@ impl Reader {
             // There a server must not ask, nor a client answer (protocol.md §3).
             return self.link.drop_one("a request that a modern server must not make");
         }
-        let answer = if request.method == method::PING {
-            write::result(&request.id, b"{}")
-        } else {
-            let error =
-                write::error_object(code::METHOD_NOT_FOUND, "this client does not have the method", None);
-            write::error(Some(&request.id), error.as_bytes())
-        };
-        self.link.tell(answer);
+        self.link.tell(answer_server(request));
     }
 
     fn unreadable(&mut self, line: &Bytes, error: &EnvelopeError) {
@@ -136,7 +141,7 @@ impl Reader {
     fn noise(&mut self, line: &Bytes, reason: &str) {
         self.noise += 1;
         if !std::mem::replace(&mut self.noise_seen, true) {
-            let sample = text::printable(line, text::SAMPLE);
+            let sample = self.censor.shown(line, text::SAMPLE);
             let name = &self.link.name;
             tracing::warn!(downstream = %name, "a line on stdout is no message ({reason}): {sample}");
         }

@@ -7,12 +7,13 @@ use gateway_domain::{
 };
 use gateway_protocol::{
     RequestId, Response, Revision,
-    client::{self, outcome, tool_page},
+    client::{self, Patience, outcome, tool_page},
     meta::Hop,
     method, write,
 };
+use tokio::time::Instant;
 
-use crate::{StdioConfig, link::Patience, process::Process};
+use crate::{StdioConfig, process::Process};
 
 /// A session with an MCP server that runs as a child process. Dropping it ends the process group in the
 /// background; [`Session::close`] waits for that.
@@ -21,7 +22,6 @@ pub struct StdioSession {
     pub(crate) process: Process,
     pub(crate) config: Arc<StdioConfig>,
     pub(crate) peer: PeerInfo,
-    pub(crate) capabilities: ClientCapabilities,
 }
 
 impl StdioSession {
@@ -35,6 +35,7 @@ impl StdioSession {
         self.process.link.dropped()
     }
 
+    /// How requests introduce themselves; those on nobody's behalf declare nothing.
     fn hop<'a>(&'a self, capabilities: &'a ClientCapabilities) -> Hop<'a> {
         Hop { revision: self.revision(), client: &self.config.client, capabilities }
     }
@@ -45,7 +46,7 @@ impl StdioSession {
 
     /// A request that is no call.
     async fn ask(&self, method: &str, params: &[u8]) -> Result<Response, Error> {
-        let patience = Patience { quiet: self.config.request_timeout, total: self.config.request_timeout };
+        let patience = Patience::fixed(Instant::now().into(), self.config.request_timeout);
         let message = |id| write::request(&RequestId::from(id), method, params);
         self.process.link.ask(patience, None, message).await
     }
@@ -76,7 +77,8 @@ impl DownstreamSession for StdioSession {
         exchange: &Exchange,
     ) -> Result<Outcome, Error> {
         let link = &self.process.link;
-        let patience = Patience { quiet: self.config.call_timeout, total: self.config.max_call_time };
+        let (quiet, total) = (self.config.call_timeout, self.config.max_call_time);
+        let patience = Patience::new(Instant::now().into(), quiet, total);
         let events = exchange.wants_progress.then(|| Arc::clone(&exchange.events));
         let hop = self.hop(&exchange.capabilities);
         let response =
@@ -87,7 +89,7 @@ impl DownstreamSession for StdioSession {
 
     async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
         let link = &self.process.link;
-        let params = client::list_params(&self.hop(&self.capabilities), cursor);
+        let params = client::list_params(&self.hop(&ClientCapabilities::none()), cursor);
         let response = self.ask(method::TOOLS_LIST, &params).await?;
         tool_page(response)
             .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))
@@ -98,7 +100,7 @@ impl DownstreamSession for StdioSession {
             Era::Legacy => method::PING,
             Era::Modern => method::DISCOVER,
         };
-        let params = client::ping_params(&self.hop(&self.capabilities));
+        let params = client::ping_params(&self.hop(&ClientCapabilities::none()));
         self.ask(method, &params).await.map(drop)
     }
 }

@@ -2,7 +2,6 @@
 //! kept to be quoted.
 
 use std::{
-    collections::BTreeMap,
     io,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -11,7 +10,10 @@ use std::{
 use gateway_domain::DownstreamName;
 use tokio::{io::AsyncReadExt, process::ChildStderr, time::Instant};
 
-use crate::{EnvValue, StdioConfig, text};
+use crate::{
+    StdioConfig,
+    text::{self, Censor},
+};
 
 /// The last bytes that a process wrote to stderr.
 #[derive(Debug)]
@@ -19,20 +21,19 @@ pub(crate) struct Tail {
     /// Up to twice `limit`, so that bytes are moved once for each `limit` bytes written.
     bytes: Mutex<Vec<u8>>,
     limit: usize,
-    secrets: BTreeMap<String, EnvValue>,
+    censor: Arc<Censor>,
 }
 
 impl Tail {
-    pub(crate) fn new(config: &StdioConfig) -> Arc<Self> {
-        let bytes = Mutex::default();
-        Arc::new(Self { bytes, limit: config.stderr_tail_bytes, secrets: config.env.clone() })
+    pub(crate) fn new(config: &StdioConfig, censor: Arc<Censor>) -> Arc<Self> {
+        Arc::new(Self { bytes: Mutex::default(), limit: config.stderr_tail_bytes, censor })
     }
 
     /// The last line that is not blank, fit for a log.
     pub(crate) fn last_line(&self) -> Option<String> {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let line = bytes.rsplit(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
-        Some(self.shown(line.trim_ascii(), text::SAMPLE))
+        Some(self.censor.shown(line.trim_ascii(), text::SAMPLE))
     }
 
     fn append(&self, bytes: &[u8]) {
@@ -43,10 +44,6 @@ impl Tail {
             let surplus = kept.len() - self.limit;
             kept.drain(..surplus);
         }
-    }
-
-    fn shown(&self, line: &[u8], limit: usize) -> String {
-        text::redact(text::printable(line, limit), self.secrets.values())
     }
 }
 
@@ -83,7 +80,7 @@ pub(crate) async fn drain(
 fn log(line: &mut Vec<u8>, tail: &Tail, name: &DownstreamName, rate: &mut Rate) {
     let text = line.trim_ascii_end();
     if !text.is_empty() && rate.admits(Instant::now(), name) {
-        tracing::info!(downstream = %name, "stderr: {}", tail.shown(text, text::LINE));
+        tracing::info!(downstream = %name, "stderr: {}", tail.censor.shown(text, text::LINE));
     }
     line.clear();
 }
@@ -128,20 +125,25 @@ const CHUNK: usize = 8 << 10;
 
 #[cfg(test)]
 mod tests {
+    use gateway_protocol::Implementation;
+
     use super::*;
 
     #[test]
     fn the_tail_is_bounded_and_its_last_line_is_quoted() {
-        let mut config = StdioConfig { stderr_tail_bytes: 100, ..StdioConfig::new(vec!["x".into()]) };
+        let mut config = StdioConfig {
+            stderr_tail_bytes: 100,
+            ..StdioConfig::new(vec!["x".into()], Implementation::new("g", "G", "1"))
+        };
         config.env.insert("K".into(), "s3cret-token".into());
-        let tail = Tail::new(&config);
+        let tail = Tail::new(&config, Arc::new(Censor::new(&config)));
         assert_eq!(tail.last_line(), None);
         for n in 0..1000 {
             tail.append(format!("line {n}\n").as_bytes());
             assert!(tail.bytes.lock().unwrap().len() < 200);
         }
         tail.append(b"bad s3cret-token\x07\n\n  \n");
-        assert_eq!(tail.last_line().as_deref(), Some("bad [hidden]\\u{7}"));
+        assert_eq!(tail.last_line().as_deref(), Some("bad [hidden] "));
     }
 
     #[test]

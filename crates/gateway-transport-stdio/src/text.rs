@@ -1,69 +1,71 @@
 //! What servers write for people, made fit for a log.
 
-use crate::EnvValue;
+use std::collections::BTreeMap;
 
-/// At most this much of a line is logged, in bytes.
+use gateway_domain::printable;
+
+use crate::{EnvValue, StdioConfig};
+
+/// At most this much of a line is logged, in characters.
 pub(crate) const LINE: usize = 2048;
 
-/// At most this much of a line is quoted, in bytes.
+/// At most this much of a line is quoted, in characters.
 pub(crate) const SAMPLE: usize = 200;
 
-/// The text without what could steer a terminal or forge a line of the log, cut to `limit` bytes.
-pub(crate) fn printable(bytes: &[u8], limit: usize) -> String {
-    let clipped = &bytes[..bytes.len().min(limit)];
-    let mut out = String::with_capacity(clipped.len() + 4);
-    for c in String::from_utf8_lossy(clipped).chars() {
-        if (c.is_control() && c != '\t') || is_invisible(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    if clipped.len() < bytes.len() {
-        out.push('…');
-    }
-    out
-}
-
-/// Line and paragraph separators, and what changes the direction of text.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Hides values of the configuration that a server prints (R-W9). Short ones are no secrets and would hide
-/// half the text.
-pub(crate) fn redact<'a>(text: String, values: impl Iterator<Item = &'a EnvValue>) -> String {
-    values
-        .map(EnvValue::expose)
-        .filter(|value| value.len() >= SECRET && text.contains(value))
-        .fold(text.clone(), |text, value| text.replace(value, "[hidden]"))
-}
-
-/// The shortest value that is hidden, in bytes.
+/// The shortest value that is hidden, in bytes. Shorter ones are no secrets and would hide half the text.
 const SECRET: usize = 8;
+
+/// Knows what must not be shown: the values of the configuration, which a server may print (R-W9).
+#[derive(Debug)]
+pub(crate) struct Censor {
+    secrets: Vec<EnvValue>,
+    longest: usize,
+}
+
+impl Censor {
+    pub(crate) fn new(config: &StdioConfig) -> Self {
+        Self::hiding(&config.env)
+    }
+
+    fn hiding(env: &BTreeMap<String, EnvValue>) -> Self {
+        let secrets: Vec<_> = env.values().filter(|value| value.expose().len() >= SECRET).cloned().collect();
+        let longest = secrets.iter().map(|value| value.expose().len()).max().unwrap_or_default();
+        Self { secrets, longest }
+    }
+
+    /// The text without secrets and without what could steer a terminal or forge a line of the log, cut to
+    /// `limit` characters. Secrets go first, so that the cut leaves no part of one.
+    pub(crate) fn shown(&self, text: &[u8], limit: usize) -> String {
+        let window = limit.saturating_mul(4).saturating_add(self.longest).min(text.len());
+        let text = String::from_utf8_lossy(&text[..window]);
+        if !self.secrets.iter().any(|secret| text.contains(secret.expose())) {
+            return printable(&text, limit);
+        }
+        let hide = |text: String, secret: &EnvValue| text.replace(secret.expose(), "[hidden]");
+        printable(&self.secrets.iter().fold(text.into_owned(), hide), limit)
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn control_bytes_and_overlong_text_do_not_reach_the_log() {
+    fn neither_secrets_nor_control_bytes_nor_overlong_text_reach_the_log() {
+        let env = [("A", "s3cret-token"), ("B", "1"), ("C", "two\nlines")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.into())).into();
+        let censor = Censor::hiding(&env);
         for (bytes, limit, expected) in [
-            (&b"plain\ttext"[..], 99, "plain\ttext"),
-            (b"\x1b[31mred\x07", 99, "\\u{1b}[31mred\\u{7}"),
-            (b"a\r\nb", 99, "a\\u{d}\\u{a}b"),
-            ("é\u{202e}".as_bytes(), 99, "é\\u{202e}"),
+            (&b"key s3cret-token 1"[..], 99, "key [hidden] 1"),
+            (b"a two\nlines b", 99, "a [hidden] b"),
+            (b"key s3cret-token", 8, "key [hid…"),
+            (b"\x1b[31mred\x07", 99, " [31mred "),
+            (b"a\r\nb", 99, "a  b"),
+            ("é\u{202e}\u{200b}".as_bytes(), 99, "é  "),
             (b"\xff", 99, "\u{fffd}"),
             (b"123456", 3, "123…"),
         ] {
-            assert_eq!(printable(bytes, limit), expected);
+            assert_eq!(censor.shown(bytes, limit), expected);
         }
-    }
-
-    #[test]
-    fn declared_values_are_hidden() {
-        let values: [EnvValue; 2] = ["s3cret-token".into(), "1".into()];
-        let shown = redact("key s3cret-token 1".into(), values.iter());
-        assert_eq!(shown, "key [hidden] 1");
     }
 }

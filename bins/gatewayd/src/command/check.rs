@@ -48,6 +48,9 @@ fn line(status: &DownstreamStatus) -> String {
     if let Some(started) = status.started {
         line += &format!("\t{} ms", started.as_millis());
     }
+    if let Some(reason) = &status.reason {
+        line += &format!("\t{}", printable(reason));
+    }
     for (alias, original) in &status.aliases {
         line += &format!("\n\toffered as {alias}: {}", printable(original));
     }
@@ -71,10 +74,7 @@ fn row(status: &DownstreamStatus) -> String {
     let aliases: Vec<_> = status
         .aliases
         .iter()
-        .map(|(alias, original)| {
-            let exposed = format!("{}{}{alias}", status.name, gateway_domain::NAMESPACE_SEPARATOR);
-            format!("{}:{}", RawJson::string(&exposed), RawJson::string(original))
-        })
+        .map(|(alias, original)| format!("{}:{}", RawJson::string(alias), RawJson::string(original)))
         .collect();
     let started = status.started.map_or_else(|| "null".to_owned(), |started| started.as_millis().to_string());
     format!(

@@ -33,13 +33,16 @@ pub(crate) async fn run(command: cli::Command, config: &Config) -> anyhow::Resul
     }
 }
 
-/// Completes at the first SIGTERM or SIGINT. Later ones change nothing: stopping is bounded anyway.
+/// Completes at the first SIGTERM, SIGINT or SIGHUP. Later ones change nothing: stopping is bounded anyway.
 fn termination() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    // The terminal has gone; without this the children would be left to find out by themselves.
+    let mut hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+            _ = hangup.recv() => tracing::info!("SIGHUP: stopping"),
             _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
         }
     })

@@ -185,7 +185,11 @@ impl Server<'_> {
             "stdio" => &["url", "serverUrl", "httpUrl", "headers"],
             "http" | "streamablehttp" => &["command", "args", "env", "cwd"],
             "sse" => {
-                self.note("type", "Streamable HTTP is tried first, then HTTP with SSE".to_owned());
+                self.note(
+                    "type",
+                    "Streamable HTTP is spoken; servers with HTTP+SSE alone are not reached by this release"
+                        .to_owned(),
+                );
                 &["command", "args", "env", "cwd"]
             }
             _ => {

@@ -57,6 +57,9 @@ pub(crate) enum Opening {
     Works,
     Hangs,
     Fails(&'static str),
+    /// The supervisor leaves it alone for now.
+    Broken(&'static str),
+    Panics,
 }
 
 /// What a downstream does from now on.
@@ -88,6 +91,10 @@ impl Script {
 
     pub(crate) fn failing(reason: &'static str) -> Self {
         Self { opening: Opening::Fails(reason), ..Self::tools(&[]) }
+    }
+
+    pub(crate) fn panicking() -> Self {
+        Self { opening: Opening::Panics, ..Self::tools(&[]) }
     }
 
     pub(crate) fn after(self, milliseconds: u64) -> Self {
@@ -199,6 +206,11 @@ impl Listings for Fakes {
             Opening::Fails(reason) => {
                 return Err(DownstreamFault::Unreachable { reason: reason.into() }.before(name));
             }
+            Opening::Broken(reason) => {
+                let (retry_in, reason) = (ms(1_000), reason.into());
+                return Err(DownstreamFault::Broken { retry_in, reason }.before(name));
+            }
+            Opening::Panics => panic!("as scripted"),
         }
         let peer = PeerInfo {
             era: Era::Modern,
@@ -237,6 +249,7 @@ impl Scene {
                 required: false,
                 enabled: true,
                 mirrors_headers: false,
+                list_timeout: ms(10_000),
                 signal: signal.clone(),
             };
             configure(&mut source);

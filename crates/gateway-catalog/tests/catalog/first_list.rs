@@ -147,13 +147,24 @@ async fn a_closed_catalogue_keeps_what_it_has_and_nobody_waits() {
     let begun = Instant::now();
     let (page, ()) =
         tokio::join!(async { scene.catalog.tools(&view("b"), &Caller::anonymous(), None).await }, async {
-            scene.catalog.close()
+            scene.catalog.close().await
         });
     assert_eq!((page.unwrap().tools.as_str(), begun.elapsed()), ("[]", ms(0)));
     scene.fake("a").signal.tools_changed();
     tokio::time::sleep(ms(3_600_000)).await;
     assert_eq!(scene.fake("a").refreshes(), 1);
     assert_eq!(scene.names(&View::All).await, ["a__t"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_asks_for_a_session_once_the_catalogue_is_closed() {
+    let scene = Scene::start([("a", Script::hanging())]);
+    let a = scene.fake("a");
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(std::sync::Arc::strong_count(&a), 3, "ours, the scene's, and who waits for a session");
+    scene.catalog.close().await;
+    assert_eq!(std::sync::Arc::strong_count(&a), 2);
+    scene.catalog.close().await;
 }
 
 #[tokio::test(start_paused = true)]

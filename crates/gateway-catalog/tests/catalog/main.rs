@@ -5,6 +5,7 @@
 
 mod fake;
 mod first_list;
+mod log;
 mod pages;
 mod refresh;
 mod resolve;

@@ -6,7 +6,10 @@ use gateway_domain::{
 };
 use tokio::time::Instant;
 
-use crate::fake::{Scene, Script, ms, tools, view};
+use crate::{
+    fake::{Lists, Opening, Scene, Script, ms, tools, view},
+    log::Log,
+};
 
 async fn first_page(scene: &Scene, view: &View) -> RawJson {
     scene.catalog.tools(view, &Caller::anonymous(), None).await.unwrap().tools
@@ -107,7 +110,7 @@ async fn a_failing_downstream_keeps_its_last_list_and_is_retried() {
     assert_eq!((status.state, status.tools), (DownstreamState::Broken, 1));
     assert_eq!(
         status.reason.as_deref(),
-        Some("downstream `a` cannot be reached: connection refused"),
+        Some("cannot be reached: connection refused"),
         "the reason is the operator's"
     );
     assert_eq!(scene.names(&View::All).await, ["a__t", "b__u"]);
@@ -126,6 +129,72 @@ async fn a_failing_downstream_keeps_its_last_list_and_is_retried() {
     a.signal.session_lost("exit status 1");
     tokio::time::sleep(ms(1_100)).await;
     assert_eq!(a.refreshes(), before + 2, "after a success the delay begins small again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_ends_nothing_for_good() {
+    let scene = Scene::start([("a", Script::tools(&["t"])), ("b", Script::panicking())]);
+    scene.catalog.settled(ms(10)).await;
+    let begun = Instant::now();
+    assert_eq!(scene.names(&View::All).await, ["a__t"]);
+    assert_eq!(begun.elapsed(), ms(0), "nobody waits for what is broken");
+    let b = scene.fake("b");
+    tokio::time::sleep(ms(23_000)).await;
+    assert_eq!(b.gaps(), [1_000, 2_000, 4_000, 8_000]);
+    let status = scene.status("b");
+    let reason = "reading its list panicked in the gateway (5 times so far); please report it";
+    assert_eq!((status.state, status.reason.as_deref()), (DownstreamState::Broken, Some(reason)));
+    b.follow(Script::tools(&["u"]));
+    tokio::time::sleep(ms(8_000)).await;
+    assert_eq!(scene.names(&View::All).await, ["a__t", "b__u"]);
+    assert_eq!((scene.status("b").state, scene.status("b").reason), (DownstreamState::Ready, None));
+    b.follow(Script::panicking());
+    b.signal.tools_changed();
+    tokio::time::sleep(ms(100)).await;
+    assert_eq!(scene.names(&View::All).await, ["a__t", "b__u"], "its last list stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_supervisor_says_of_a_broken_downstream_is_what_broke_it() {
+    let scene =
+        Scene::start([("a", Script { opening: Opening::Broken("exit status 1"), ..Script::tools(&[]) })]);
+    scene.catalog.settled(ms(10)).await;
+    assert_eq!(scene.status("a").reason.as_deref(), Some("exit status 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_warned_of_by_their_kind() {
+    let log = Log::default();
+    let _recording = tracing::subscriber::set_default(log.clone());
+    let scene = Scene::start([("a", Script::failing("first"))]);
+    scene.catalog.settled(ms(10)).await;
+    assert_eq!(log.warnings(), 1);
+    scene.fake("a").follow(Script::failing("other words"));
+    tokio::time::sleep(ms(300_000)).await;
+    assert_eq!(log.warnings(), 1, "the kind is the same");
+    scene.fake("a").follow(Script { opening: Opening::Broken("x"), ..Script::tools(&[]) });
+    tokio::time::sleep(ms(300_000)).await;
+    assert_eq!(log.warnings(), 1, "that it is left alone is no news");
+    scene.fake("a").follow(Script::lists(Lists::Endless { with_tools: false }));
+    tokio::time::sleep(ms(300_000)).await;
+    assert_eq!(log.warnings(), 2, "another kind");
+    scene.fake("a").follow(Script::tools(&["t"]));
+    tokio::time::sleep(ms(300_000)).await;
+    scene.fake("a").follow(Script::lists(Lists::Endless { with_tools: false }));
+    scene.fake("a").signal.tools_changed();
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(log.warnings(), 3, "it was well in between");
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_long_changes_are_gathered_is_configurable() {
+    let config = CatalogConfig { gather: ms(300), ..CatalogConfig::default() };
+    let scene = Scene::with(config, [("a", Script::tools(&["t"]))], |_| {});
+    scene.catalog.settled(ms(10)).await;
+    tokio::time::sleep(ms(5_000)).await;
+    scene.fake("a").signal.tools_changed();
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(scene.fake("a").gaps(), [5_300]);
 }
 
 #[tokio::test(start_paused = true)]

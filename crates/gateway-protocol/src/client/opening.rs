@@ -8,6 +8,9 @@ use gateway_domain::{ClientCapabilities, Era, PeerError, PeerInfo, RawJson, RawO
 use crate::{Answer, Implementation, Response, Revision, client::request, code, meta, method};
 
 /// What a session is opened with.
+///
+/// No capabilities are declared in an opening: a legacy server would use them for requests of its own, which
+/// cannot be carried to a client yet. Modern calls declare those of their own client.
 #[derive(Debug, Clone)]
 pub struct OpeningConfig {
     /// The era to speak if the server has both.
@@ -16,8 +19,6 @@ pub struct OpeningConfig {
     pub only: Option<Revision>,
     /// Who we are.
     pub client: Implementation,
-    /// What we declare.
-    pub capabilities: ClientCapabilities,
 }
 
 /// What earlier openings have taught about a server. `None` is "not tried".
@@ -47,7 +48,7 @@ pub enum Reply {
     Silence,
     /// The process ended; with its last words.
     Ended(String),
-    /// An HTTP status of 4xx without a JSON-RPC answer; never 401 or 403.
+    /// An HTTP status of 4xx without a JSON-RPC answer; never 401 or 403, nor one that passes: 408, 425, 429.
     Status(u16),
 }
 
@@ -154,7 +155,7 @@ impl Opening {
             return self.fail("it takes no legacy handshake, and `protocol` allows nothing else".into());
         };
         self.state = State::Probing(revision);
-        let params = request::discover(revision, &self.config.client, &self.config.capabilities);
+        let params = request::discover(revision, &self.config.client, &ClientCapabilities::none());
         Step::Send { method: method::DISCOVER, params, wait: Wait::Probe, revision }
     }
 
@@ -164,7 +165,7 @@ impl Opening {
                 .fail("it does not answer `server/discover`, and `protocol` allows nothing else".into());
         };
         self.state = State::Initializing(revision);
-        let params = request::initialize(revision, &self.config.client, &self.config.capabilities);
+        let params = request::initialize(revision, &self.config.client, &ClientCapabilities::none());
         Step::Send { method: method::INITIALIZE, params, wait: Wait::Handshake, revision }
     }
 

@@ -41,6 +41,11 @@ pub fn listen_params(hop: &Hop<'_>) -> Vec<u8> {
     params(hop, r#""notifications":{"toolsListChanged":true}"#)
 }
 
+/// The `params` of `notifications/cancelled`: the request, and for the server's log the reason.
+pub fn cancelled_params(id: u64, reason: &str) -> Vec<u8> {
+    format!(r#"{{"requestId":{id},"reason":{}}}"#, RawJson::string(reason)).into_bytes()
+}
+
 /// A `tools/call` for the next hop: the client's own params with the tool's own name and that hop's
 /// `_meta`; every other byte as it came (design §2). The id is the progress token too, if progress is
 /// wanted.
@@ -131,5 +136,10 @@ mod tests {
         assert_eq!(list_params(&hop, None), b"{}");
         assert_eq!(list_params(&hop, Some("")), br#"{"cursor":""}"#);
         assert_eq!(list_params(&hop, Some("a\"b")), br#"{"cursor":"a\"b"}"#);
+    }
+
+    #[test]
+    fn a_cancellation_names_its_request_and_its_reason() {
+        assert_eq!(cancelled_params(7, "timed \"out\""), br#"{"requestId":7,"reason":"timed \"out\""}"#);
     }
 }

@@ -38,16 +38,27 @@ fn events_in_every_spelling() {
 
 #[test]
 fn names_ids_and_retries() {
-    let events = decode(&[b"event: endpoint\nid: 7\nretry: 10\ndata: x\n\nid: a\0b\nretry: -1\ndata: y\n\nretry: 999999999999999999999999\nid\ndata: z\n\n"], 1000).unwrap();
-    let facts: Vec<_> = events.iter().map(|e| (e.name.as_deref(), e.id.as_deref(), e.retry)).collect();
-    assert_eq!(
-        facts,
-        [
-            (Some("endpoint"), Some("7"), Some(Duration::from_millis(10))),
-            (None, Some("7"), None),
-            (None, Some(""), Some(RETRY_LIMIT)),
-        ]
-    );
+    let mut decoder = EventDecoder::new(1000);
+    let mut check = |stream: &str,
+                     events: &[(Option<&str>, &str)],
+                     id: Option<&str>,
+                     retry: Option<Duration>| {
+        decoder.push(stream.as_bytes());
+        for (name, data) in events {
+            let event = decoder.next_event().unwrap().unwrap();
+            assert_eq!((event.name.as_deref(), &event.data[..]), (*name, data.as_bytes()), "for {stream:?}");
+        }
+        assert_eq!(decoder.next_event(), Ok(None), "for {stream:?}");
+        assert_eq!((decoder.last_id(), decoder.retry()), (id, retry), "for {stream:?}");
+    };
+    let ten = Some(Duration::from_millis(10));
+    check("data: w\n\n", &[(None, "w")], None, None);
+    check("event: endpoint\nid: 7\nretry: 10\ndata: x\n\n", &[(Some("endpoint"), "x")], Some("7"), ten);
+    check("id: a\0b\nretry: -1\ndata: y\n\n", &[(None, "y")], Some("7"), ten);
+    // Neither needs data; an id counts from the blank line on, a delay at once.
+    check("id: 8\n\nid: 9\n", &[], Some("8"), ten);
+    check("retry: 999999999999999999999999\n", &[], Some("8"), Some(RETRY_LIMIT));
+    check("\nid\ndata: z\n\n", &[(None, "z")], Some(""), Some(RETRY_LIMIT));
 }
 
 #[test]

@@ -33,30 +33,35 @@ pub(crate) fn sse(data: &[u8]) {
             assert!(event.data.len() <= limit);
             // Each byte that is not UTF-8 becomes a replacement character of three.
             assert!(event.name.is_none_or(|name| name.len() <= 3 * limit));
-            assert!(event.id.is_none_or(|id| !id.contains('\0')));
         }
     }
     let line: Vec<_> = data.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
     let written = [sse::KEEP_ALIVE, &sse::event(&line), sse::KEEP_ALIVE].concat();
-    let (read, end) = events(&[&written], line.len() + 16);
+    let (read, end, _) = events(&[&written], line.len() + 16);
     assert_eq!((read.len(), end), (1, None));
     assert_eq!(read[0].data, line, "what is written reads back");
 }
 
-fn events(chunks: &[&[u8]], limit: usize) -> (Vec<Event>, Option<EventTooLarge>) {
+/// The events, the error at the end, and where the stream stands then.
+fn events(chunks: &[&[u8]], limit: usize) -> (Vec<Event>, Option<EventTooLarge>, Option<String>) {
     let mut decoder = EventDecoder::new(limit);
-    let mut events = Vec::new();
-    for chunk in chunks {
+    let (mut events, mut end) = (Vec::new(), None);
+    'stream: for chunk in chunks {
         decoder.push(chunk);
         loop {
             match decoder.next_event() {
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => break,
-                Err(error) => return (events, Some(error)),
+                Err(error) => {
+                    end = Some(error);
+                    break 'stream;
+                }
             }
         }
     }
-    (events, None)
+    let place = decoder.last_id().map(str::to_owned);
+    assert!(place.as_ref().is_none_or(|id| !id.contains('\0')));
+    (events, end, place)
 }
 
 /// The same lines however the stream is split, none longer than the limit, nothing kept beyond it.

@@ -100,7 +100,8 @@ impl Model {
 
 /// The pool's own task would reap at times the model does not know: it is made without one.
 fn pool(fake: &Fake) -> Pool<Fake> {
-    let config = PoolConfig { max: MAX, acquire_timeout: SECOND / 1000, idle_ttl: TTL as u32 * SECOND };
+    let (acquire_timeout, idle_ttl) = (SECOND / 1000, TTL as u32 * SECOND);
+    let config = PoolConfig { max: MAX, acquire_timeout, idle_ttl, ..PoolConfig::default() };
     Pool::new(name("fake"), Arc::new(fake.clone()), config)
 }
 

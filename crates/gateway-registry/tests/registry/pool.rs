@@ -41,7 +41,8 @@ fn stats(in_use: usize, idle: usize, created: u64) -> Stats {
 #[tokio::test(start_paused = true)]
 async fn settings_of_zero_take_the_defaults() {
     let fake = Fake::new(Speaks::Legacy);
-    let zero = PoolConfig { max: 0, acquire_timeout: Duration::ZERO, idle_ttl: Duration::ZERO };
+    let none = Duration::ZERO;
+    let zero = PoolConfig { max: 0, acquire_timeout: none, idle_ttl: none, close_timeout: none };
     let pool = Pool::new(name("fake"), Arc::new(fake), zero);
     assert_eq!(pool.idle_ttl(), 90 * SECOND, "R-1, R-14");
     let mut held = Vec::new();
@@ -51,6 +52,9 @@ async fn settings_of_zero_take_the_defaults() {
     let begun = Instant::now();
     assert_eq!(fault(pool.acquire(&profile(Era::Legacy)).await), DownstreamFault::Exhausted { max: 16 });
     assert!((2 * SECOND..3 * SECOND).contains(&begun.elapsed()), "R-3: {:?}", begun.elapsed());
+    let begun = Instant::now();
+    pool.close().await;
+    assert_eq!(begun.elapsed(), 8 * SECOND, "they are not given back");
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,10 +206,23 @@ async fn who_gives_up_while_room_is_made_leaves_nothing_half_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_while_a_session_is_opened_holds_nothing() {
+async fn a_creation_that_nobody_waits_for_keeps_its_place_and_is_kept_idle() {
     let fake = Fake::new(Speaks::Legacy).opening_takes(10 * SECOND);
     let pool = pool(&fake, 1);
     assert!(tokio::time::timeout(SECOND, pool.acquire(&profile(Era::Legacy))).await.is_err());
+    assert_eq!((pool.stats(), fake.counts()), (stats(1, 0, 0), (0, 0, 1)), "R-W14: it is still there");
+    assert!(matches!(fault(pool.acquire(&profile(Era::Legacy)).await), DownstreamFault::Exhausted { .. }));
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!((pool.stats(), fake.counts()), (stats(0, 1, 1), (1, 0, 1)));
+    assert_eq!(number(&*take(&pool).await), 1, "good for the next");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_nobody_waits_for_and_fails_frees_its_place() {
+    let fake = Fake::new(Speaks::Legacy).opening_takes(10 * SECOND).failing(1);
+    let pool = pool(&fake, 1);
+    assert!(tokio::time::timeout(SECOND, pool.acquire(&profile(Era::Legacy))).await.is_err());
+    tokio::time::sleep(10 * SECOND).await;
     assert_eq!((pool.stats(), fake.counts()), (stats(0, 0, 0), (0, 0, 0)));
 }
 
@@ -356,13 +373,17 @@ async fn closing_wakes_waiters_and_ends_everything_once() {
     });
     settle().await;
     let [held, idle, another] = sessions;
-    pool.close().await;
+    let closing = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.close().await }
+    });
     assert_eq!(waiter.await.unwrap(), DownstreamFault::Closed, "R-W13");
     assert!(begun.elapsed() < SECOND, "at once");
     assert_eq!(fault(pool.acquire(&profile(Era::Legacy)).await), DownstreamFault::Closed, "R-5");
     assert_eq!(pool.stats(), stats(3, 0, 3), "what is in use stays so");
+    assert!(!closing.is_finished());
     drop([held, idle, another]);
-    tokio::time::sleep(2 * SECOND).await;
+    closing.await.unwrap();
     assert_eq!((pool.stats(), fake.counts()), (stats(0, 0, 3), (3, 3, 0)), "R-9, R-15: closed on return");
     pool.close().await;
     assert_eq!(fake.closes.load(SeqCst), 3, "idempotent");
@@ -386,10 +407,80 @@ async fn a_session_that_is_opened_while_the_pool_closes_is_closed() {
         let pool = pool.clone();
         async move { fault(pool.acquire(&profile(Era::Legacy)).await) }
     });
-    settle().await;
+    tokio::time::sleep(7 * SECOND).await;
     pool.close().await;
-    assert_eq!(opening.await.unwrap(), DownstreamFault::Closed);
     assert_eq!(fake.counts(), (1, 1, 0));
+    assert_eq!(opening.await.unwrap(), DownstreamFault::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_pool_is_the_end_of_whatever_is_there_whoever_asks() {
+    for caller_stays in [true, false] {
+        for left in ["idle", "in use", "being discarded", "being opened"] {
+            let fake = Fake::new(Speaks::Legacy).opening_takes(SECOND).closing_takes(3 * SECOND);
+            let pool = pool(&fake, 2);
+            let user = tokio::spawn({
+                let pool = pool.clone();
+                async move {
+                    let session = pool.acquire(&profile(Era::Legacy)).await.unwrap();
+                    match left {
+                        "idle" => drop(session),
+                        "in use" => tokio::time::sleep(5 * SECOND).await,
+                        "being discarded" => session.discard().await,
+                        _ => {}
+                    }
+                }
+            });
+            let opened = if left == "being opened" { SECOND / 2 } else { 2 * SECOND };
+            tokio::time::sleep(opened).await;
+            if !caller_stays {
+                user.abort();
+            }
+            settle().await;
+            let [first, second] = [(); 2].map(|()| {
+                let (pool, fake) = (pool.clone(), fake.clone());
+                tokio::spawn(async move {
+                    pool.close().await;
+                    assert_eq!((fake.counts(), pool.stats().in_use), ((1, 1, 0), 0), "{left} {caller_stays}");
+                })
+            });
+            first.await.unwrap();
+            second.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_that_hangs_is_given_up_in_time_for_its_end() {
+    let fake = Fake::new(Speaks::Legacy).opening_takes(3600 * SECOND);
+    let pool = pool(&fake, 1);
+    let opening = tokio::spawn({
+        let pool = pool.clone();
+        async move { fault(pool.acquire(&profile(Era::Legacy)).await) }
+    });
+    settle().await;
+    let begun = Instant::now();
+    let closing = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.close().await }
+    });
+    tokio::time::sleep(4 * SECOND + SECOND / 100).await;
+    assert_eq!(fake.counts().2, 0, "the factory's future is dropped");
+    closing.await.unwrap();
+    assert_eq!(begun.elapsed(), 8 * SECOND, "what the transport does then has its time");
+    assert_eq!(opening.await.unwrap(), DownstreamFault::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_never_come_back_do_not_keep_the_pool_from_closing() {
+    let pool = pool(&Fake::new(Speaks::Legacy), 1);
+    let _held = take(&pool).await;
+    let begun = Instant::now();
+    tokio::join!(pool.close(), async {
+        tokio::time::sleep(6 * SECOND).await;
+        pool.close().await;
+    });
+    assert_eq!(begun.elapsed(), 8 * SECOND, "the bound is the first caller's");
 }
 
 #[tokio::test(start_paused = true)]

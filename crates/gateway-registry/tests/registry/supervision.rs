@@ -31,7 +31,7 @@ async fn the_limit_and_the_cooldown_hold() {
         assert_eq!(create(&factory).await.unwrap_err(), unreachable(), "R-21: the delegate's own error");
     }
     let refused = fault(create(&factory).await);
-    let reason = unreachable().to_string();
+    let reason = fault::<()>(Err(unreachable())).to_string();
     assert!(
         matches!(&refused, DownstreamFault::Broken { retry_in, reason: why } if *why == reason && *retry_in <= 30 * SECOND && *retry_in > 29 * SECOND),
         "{refused:?}"
@@ -135,6 +135,36 @@ async fn a_caller_who_gives_up_is_no_failure() {
         assert_eq!(create(&factory).await.unwrap_err(), CallerError::Cancelled.into(), "R-W5");
     }
     create(&factory).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_broke_it_is_told_without_naming_it_twice() {
+    let fake = Fake::new(Speaks::Legacy).failing(1);
+    let factory = supervised(&fake, 1, Some(SECOND));
+    create(&factory).await.unwrap_err();
+    let text = create(&factory).await.unwrap_err().to_string();
+    let expected = "downstream `fake` is broken and not tried again for 1s: cannot be reached: as set";
+    assert_eq!(text, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_nobody_waits_for_counts_by_what_comes_of_it() {
+    let fake = Fake::new(Speaks::Legacy).opening_takes(2 * SECOND);
+    let factory = supervised(&fake, 1, Some(3600 * SECOND));
+    let pool = Pool::new(name("fake"), factory, PoolConfig::default());
+    let profile = SessionProfile::default();
+    for failures in [0, 1] {
+        fake.fail(failures, unreachable());
+        assert!(tokio::time::timeout(SECOND, pool.acquire(&profile)).await.is_err());
+        tokio::time::sleep(2 * SECOND).await;
+        let next = pool.acquire(&profile).await;
+        if failures == 0 {
+            next.unwrap().discard().await;
+        } else {
+            assert!(matches!(fault(next), DownstreamFault::Broken { .. }), "what failed by itself counts");
+        }
+    }
+    assert_eq!(fake.attempts.load(SeqCst), 2, "R-W5");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,8 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{edge::Edge, rescue::Refusal};
 
-/// How much room is taken for a body that does not tell its length, whenever more is needed.
+/// The least room that is taken when a body needs more. A length that is only announced takes none, so
+/// that nobody keeps others out without sending anything.
 const STEP: usize = 64 << 10;
 
 /// A whole body, and the room it takes among all that are held.
@@ -18,38 +19,37 @@ pub(crate) async fn read(edge: &Edge, body: Incoming) -> Result<(Bytes, OwnedSem
     if length.is_some_and(|length| length > limit) {
         return Err(Refusal::BodyTooLarge { limit });
     }
-    let reserved = length.unwrap_or_else(|| STEP.min(limit));
-    let room = room(edge, reserved)?;
-    timeout(edge.config.limits.body_time, collect(edge, body, length, (reserved, room)))
-        .await
-        .unwrap_or(Err(Refusal::BodyTimeout))
+    let collected = timeout(edge.config.limits.body_time, collect(edge, body, length)).await;
+    collected.unwrap_or(Err(Refusal::BodyTimeout))
 }
 
 async fn collect(
     edge: &Edge,
     mut body: Incoming,
     length: Option<usize>,
-    (mut reserved, mut held): (usize, OwnedSemaphorePermit),
 ) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
     let limit = edge.config.limits.body_bytes;
+    let (mut reserved, mut held) = (0, room(edge, 0)?);
     let mut collected = BytesMut::new();
     while let Some(frame) = body.frame().await {
         // Trailers say nothing that is of interest here.
         let Ok(data) = frame.map_err(|_| Refusal::BodyUnreadable)?.into_data() else { continue };
-        if collected.is_empty() && Some(data.len()) == length {
-            return Ok((data, held));
-        }
         let len = collected.len() + data.len();
         if len > limit {
             return Err(Refusal::BodyTooLarge { limit });
         }
         if len > reserved {
-            let more = (len - reserved).max(STEP);
+            // As much again each time, as the buffer grows.
+            let rest = length.unwrap_or(limit).saturating_sub(reserved);
+            let more = reserved.max(STEP).min(rest).max(len - reserved);
             held.merge(room(edge, more)?);
             reserved += more;
         }
-        if collected.capacity() == 0 {
-            collected.reserve(length.unwrap_or(data.len()));
+        if collected.is_empty() && Some(len) == length {
+            return Ok((data, held));
+        }
+        if len > collected.capacity() {
+            collected.reserve(reserved - collected.len());
         }
         collected.extend_from_slice(&data);
     }

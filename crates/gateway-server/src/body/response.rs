@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use gateway_protocol::sse;
+use http::Version;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::{
     sync::OwnedSemaphorePermit,
@@ -21,6 +22,9 @@ use crate::{
     session::InUse,
 };
 
+/// The most that is given at a time where many responses share a connection, so that what a peer does not
+/// read stays here.
+const PIECE: usize = 16 << 10;
 /// Up to this many bytes an event is written into one buffer.
 const COPIED: usize = 8 << 10;
 
@@ -45,8 +49,10 @@ impl Held {
 /// The body of a response.
 pub(crate) struct ResponseBody {
     kind: Kind,
+    /// What is left of a piece that was too large.
+    rest: Bytes,
     /// Told when the response is over.
-    _activity: Option<Serving>,
+    serving: Option<Serving>,
 }
 
 enum Kind {
@@ -66,18 +72,26 @@ struct Events {
 }
 
 /// Tells the connection that a request is being answered, until dropped.
-pub(crate) struct Serving(Arc<Activity>);
+pub(crate) struct Serving {
+    activity: Arc<Activity>,
+    /// Which of the streams of its connection, where there are several.
+    stream: Option<usize>,
+}
 
 impl Serving {
-    pub(crate) fn new(activity: Arc<Activity>) -> Self {
-        activity.begin();
-        Self(activity)
+    pub(crate) fn new(activity: Arc<Activity>, version: Version) -> Self {
+        let multiplexed = version == Version::HTTP_2;
+        let serial = activity.begin(multiplexed);
+        Self { activity, stream: multiplexed.then_some(serial) }
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.end();
+        if let Some(stream) = self.stream {
+            self.activity.taken(stream);
+        }
+        self.activity.end();
     }
 }
 
@@ -87,18 +101,48 @@ impl ResponseBody {
     }
 
     pub(crate) fn whole(payload: Payload) -> Self {
-        Self { kind: Kind::Whole { payload, next: 0 }, _activity: None }
+        Self { kind: Kind::Whole { payload, next: 0 }, rest: Bytes::new(), serving: None }
     }
 
     /// Events with the messages of a conversation, and comments while it is quiet.
     pub(crate) fn events(conversation: Conversation, keep_alive: Duration, held: Held) -> Self {
         let quiet = Box::pin(sleep(keep_alive));
         let events = Events { conversation, pieces: VecDeque::new(), quiet, keep_alive, _held: held };
-        Self { kind: Kind::Events(Box::new(events)), _activity: None }
+        Self { kind: Kind::Events(Box::new(events)), rest: Bytes::new(), serving: None }
     }
 
     pub(crate) fn during(self, serving: Serving) -> Self {
-        Self { _activity: Some(serving), ..self }
+        Self { serving: Some(serving), ..self }
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match &mut self.kind {
+            Kind::Events(events) => events.poll_next(cx),
+            Kind::Whole { payload: Payload(parts), next } => {
+                let rest = parts[*next..].iter_mut();
+                let part = rest.inspect(|_| *next += 1).find(|part| !part.is_empty());
+                Poll::Ready(part.map(std::mem::take))
+            }
+        }
+    }
+
+    /// As [`Self::poll_piece`], in small pieces, and the connection is told which wait for the peer.
+    fn poll_small(&mut self, stream: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(activity) = self.serving.as_ref().map(|serving| serving.activity.clone()) else {
+            return self.poll_piece(cx);
+        };
+        activity.taken(stream);
+        let mut piece = match std::mem::take(&mut self.rest) {
+            rest if rest.is_empty() => ready!(self.poll_piece(cx)),
+            rest => Some(rest),
+        };
+        if let Some(piece) = &mut piece {
+            if piece.len() > PIECE {
+                self.rest = piece.split_off(PIECE);
+            }
+            activity.given(stream);
+        }
+        Poll::Ready(piece)
     }
 }
 
@@ -136,26 +180,23 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let data = match &mut self.kind {
-            Kind::Events(events) => ready!(events.poll_next(cx)),
-            Kind::Whole { payload: Payload(parts), next } => {
-                let rest = parts[*next..].iter_mut();
-                rest.inspect(|_| *next += 1).find(|part| !part.is_empty()).map(std::mem::take)
-            }
+        let data = match self.serving.as_ref().and_then(|serving| serving.stream) {
+            Some(stream) => self.poll_small(stream, cx),
+            None => self.poll_piece(cx),
         };
-        Poll::Ready(data.map(|data| Ok(Frame::data(data))))
+        data.map(|data| data.map(|data| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Whole { payload, .. } => payload.len() == 0,
+            Kind::Whole { payload, .. } => payload.len() == 0 && self.rest.is_empty(),
             Kind::Events(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Whole { payload, .. } => SizeHint::with_exact(payload.len() as u64),
+            Kind::Whole { payload, .. } => SizeHint::with_exact((payload.len() + self.rest.len()) as u64),
             Kind::Events(_) => SizeHint::default(),
         }
     }

@@ -39,16 +39,18 @@ pub(crate) async fn list(visit: &Visit, request: &Request, era: Era) -> Answer {
         Ok(cursor) => {
             let directory = &visit.edge.ports.directory;
             let tools = directory.tools(&visit.view, &visit.principal.caller, cursor.as_deref());
-            CatchUnwind(tools).await.unwrap_or_else(|Panicked| Err(panicked("tools/list")))
+            let page = visit.edge.in_time(CatchUnwind(tools)).await;
+            page.map(|page| page.unwrap_or_else(|Panicked| Err(panicked("tools/list"))))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Some(Err(error.into())),
     };
     let answer = match page {
-        Ok(page) => {
+        None => Refusal::ShuttingDown.answer(era, Some(id)),
+        Some(Ok(page)) => {
             let tail = if era == Era::Modern { visit.edge.rendered.list_tail.as_str() } else { "" };
             Answer::tools(id, &page.tools, page.next_cursor.as_deref(), tail)
         }
-        Err(error) => failed(&error, id),
+        Some(Err(error)) => failed(&error, id),
     };
     visit.edge.answered(method::TOOLS_LIST, era, &answer);
     answer
@@ -107,15 +109,23 @@ pub(crate) fn call(
             events: sink,
         },
     };
-    let entry = manner.calls.map(|calls| calls.enter(&id));
-    let visit = visit.clone();
+    let entry = manner.calls.map(|calls| calls.enter(&id)).transpose();
+    let entry = entry.map_err(|refusal| refusal.answer(manner.era, Some(&id)))?;
+    let (visit, era) = (visit.clone(), manner.era);
     let answer = async move {
-        let work = run(&visit, id.clone(), call);
-        let answer = match entry {
-            Some(entry) => {
-                entry.run(work).await.unwrap_or_else(|| failed(&CallerError::Cancelled.into(), &id))
+        let work = visit.edge.in_time(run(&visit, id.clone(), call));
+        let done = match entry {
+            Some(entry) => entry.run(work).await,
+            None => Some(work.await),
+        };
+        let answer = match done {
+            Some(Some(answer)) => answer,
+            Some(None) => {
+                let answer = Refusal::ShuttingDown.answer(era, Some(&id));
+                visit.edge.answered(method::TOOLS_CALL, era, &answer);
+                answer
             }
-            None => work.await,
+            None => failed(&CallerError::Cancelled.into(), &id),
         };
         drop(permit);
         answer
@@ -251,17 +261,42 @@ struct Sink {
     sender: mpsc::Sender<Event>,
     /// How many events the call may still send.
     left: AtomicUsize,
+    /// How many bytes may still wait.
+    room: Arc<AtomicUsize>,
     edge: Arc<Edge>,
 }
 
 impl EventSink for Sink {
     fn emit(&self, event: Event) {
-        let spend = |left: usize| left.checked_sub(1);
-        let allowed = self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, spend).is_ok();
-        if !allowed || matches!(self.sender.try_send(event), Err(mpsc::error::TrySendError::Full(_))) {
+        if !spend(&self.left, 1) || !self.queue(event) {
             dropped(&self.edge.metrics);
         }
     }
+}
+
+impl Sink {
+    /// Whether it was taken, or nobody wants it any more.
+    fn queue(&self, event: Event) -> bool {
+        let bytes = size(&event);
+        if !spend(&self.room, bytes) {
+            return false;
+        }
+        let sent = self.sender.try_send(event);
+        if sent.is_err() {
+            self.room.fetch_add(bytes, Ordering::AcqRel);
+        }
+        !matches!(sent, Err(mpsc::error::TrySendError::Full(_)))
+    }
+}
+
+fn size(event: &Event) -> usize {
+    let (Event::Progress(params) | Event::Log(params)) = event;
+    params.as_str().len()
+}
+
+/// Takes so much of what is left, if there is so much.
+fn spend(left: &AtomicUsize, amount: usize) -> bool {
+    left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(amount)).is_ok()
 }
 
 fn dropped(metrics: &Metrics) {
@@ -273,6 +308,7 @@ fn dropped(metrics: &Metrics) {
 /// The receiving end: events become the client's notifications.
 struct Events {
     receiver: mpsc::Receiver<Event>,
+    room: Arc<AtomicUsize>,
     /// The client's own token, with its JSON type.
     token: Option<RawJson>,
     level: Option<LogLevel>,
@@ -293,18 +329,17 @@ impl Events {
         let limits = &visit.edge.config.limits;
         let (sender, receiver) = mpsc::channel(limits.event_queue.max(1));
         let left = AtomicUsize::new(limits.events_per_call);
-        let sink = Sink { sender, left, edge: visit.edge.clone() };
+        let room = Arc::new(AtomicUsize::new(limits.event_queue_bytes));
+        let sink = Sink { sender, left, room: room.clone(), edge: visit.edge.clone() };
         let (progress, second, edge) = (f64::NEG_INFINITY, Instant::now(), visit.edge.clone());
-        (Arc::new(sink), Some(Self { receiver, token, level, progress, second, sent: 0, edge }))
+        (Arc::new(sink), Some(Self { receiver, room, token, level, progress, second, sent: 0, edge }))
     }
 
     /// The next notification; `None` when the call can send no more. Cancel-safe.
     async fn next(&mut self) -> Option<Payload> {
         loop {
             let event = self.receiver.recv().await?;
-            if let Some(message) = self.notification(&event)
-                && self.fits()
-            {
+            if let Some(message) = self.taken(&event) {
                 return Some(message);
             }
         }
@@ -314,12 +349,17 @@ impl Events {
     fn take(&mut self) -> Option<Payload> {
         loop {
             let event = self.receiver.try_recv().ok()?;
-            if let Some(message) = self.notification(&event)
-                && self.fits()
-            {
+            if let Some(message) = self.taken(&event) {
                 return Some(message);
             }
         }
+    }
+
+    /// What an event becomes that waits no longer.
+    fn taken(&mut self, event: &Event) -> Option<Payload> {
+        self.room.fetch_add(size(event), Ordering::AcqRel);
+        let message = self.notification(event)?;
+        self.fits().then_some(message)
     }
 
     /// Whether one more may be sent in this second.

@@ -3,18 +3,20 @@
 //! only when the peer is not, so a busy connection pays for no more than reading the clock.
 
 use std::{
+    collections::HashMap,
     io,
     pin::Pin,
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep, sleep_until},
+    time::{Instant, Sleep, sleep, sleep_until},
 };
 
 use crate::config::Limits;
@@ -24,16 +26,54 @@ use crate::config::Limits;
 pub(crate) struct Activity {
     begun: AtomicUsize,
     ended: AtomicUsize,
+    /// When the last one ended.
+    last: Mutex<Option<Instant>>,
+    /// Whether there can be several at a time (HTTP/2). Bytes are then no sign of a request.
+    multiplexed: AtomicBool,
+    /// Those of several that have given their peer something, and since when it is not taken.
+    unread: Mutex<HashMap<usize, Instant>>,
 }
 
 impl Activity {
-    pub(crate) fn begin(&self) {
-        self.begun.fetch_add(1, Ordering::AcqRel);
+    /// Which one it is.
+    pub(crate) fn begin(&self, multiplexed: bool) -> usize {
+        if multiplexed {
+            self.multiplexed.store(true, Ordering::Release);
+        }
+        self.begun.fetch_add(1, Ordering::AcqRel)
     }
 
     pub(crate) fn end(&self) {
+        *locked(&self.last) = Some(Instant::now());
         self.ended.fetch_add(1, Ordering::AcqRel);
     }
+
+    /// One of several has given its peer something.
+    pub(crate) fn given(&self, request: usize) {
+        locked(&self.unread).insert(request, Instant::now());
+    }
+
+    /// The peer has made room for more, or there will be no more.
+    pub(crate) fn taken(&self, request: usize) {
+        locked(&self.unread).remove(&request);
+    }
+
+    /// Waits until a peer has left one of several responses unread for so long. That it reads others, and
+    /// answers pings, costs it nothing and us what is held for that one.
+    pub(crate) async fn stalls(&self, limit: Duration) {
+        let often = (limit / 4).max(Duration::from_millis(10));
+        loop {
+            sleep(often).await;
+            let oldest = locked(&self.unread).values().min().copied();
+            if oldest.is_some_and(|since| since.elapsed() >= limit) {
+                return;
+            }
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection that ends itself when its peer takes too long.
@@ -84,7 +124,7 @@ impl<S> Watched<S> {
         }
         let deadline = match self.head {
             Some(since) => since + self.limits.header_time,
-            None => self.read + self.limits.idle_time,
+            None => self.read.max(locked(&self.activity.last).unwrap_or(self.read)) + self.limits.idle_time,
         };
         poll_deadline(&mut self.reading, deadline, cx)
     }
@@ -97,6 +137,9 @@ impl<S> Watched<S> {
     fn progressed(&mut self, bytes: usize) {
         let begun = self.activity.begun.load(Ordering::Acquire);
         let answering = begun != self.activity.ended.load(Ordering::Acquire);
+        if self.activity.multiplexed.load(Ordering::Acquire) {
+            return;
+        }
         self.read = Instant::now();
         if begun != self.begun {
             self.begun = begun;

@@ -48,12 +48,18 @@ type Refusing = Result<Response<ResponseBody>, Refusal>;
 impl Face {
     /// Answers one request. Who may ask at all is decided here, once for all paths.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
-        let checked = self.guard.check(request.uri(), request.headers());
+        // In HTTP/2 only their size is counted before.
+        if request.headers().len() > self.edge.config.limits.header_fields {
+            return empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        }
+        let checked = self.guard.check(request.version(), request.uri(), request.headers());
         let origin = match checked {
             Ok(origin) => origin.and_then(|origin| HeaderValue::from_str(origin).ok()),
             Err(Refused::Malformed) => return self.refuse(&Refusal::MalformedHost),
             Err(Refused::Host | Refused::Origin) => return self.refuse(&Refusal::Forbidden),
         };
+        // In HTTP/1.1 hyper leaves the body out.
+        let bodiless = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
         // Where a proxy in front and we might see two different ends of a body, nothing follows it.
         let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
         let mut response = match &origin {
@@ -66,13 +72,16 @@ impl Face {
         if let Some(origin) = origin {
             cors::expose(&mut response, origin);
         }
+        if bodiless {
+            *response.body_mut() = ResponseBody::empty();
+        }
         response
     }
 
     async fn route(&self, request: Request<Incoming>) -> Refusing {
         match (Route::of(request.uri().path()), self.serves) {
             (Some(Route::Messages(view)), Serves::Everything | Serves::Messages) => {
-                if request.version() != Version::HTTP_11 {
+                if !matches!(request.version(), Version::HTTP_11 | Version::HTTP_2) {
                     return Err(Refusal::HttpVersion);
                 }
                 self.messages(view, request).await

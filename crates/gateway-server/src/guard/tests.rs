@@ -21,7 +21,7 @@ fn check(bound: &str, host: &[&str], origin: &[&str], expected: Result<(), Refus
     for value in origin {
         headers.append(header::ORIGIN, HeaderValue::from_bytes(value.as_bytes()).unwrap());
     }
-    let checked = guard.check(&Uri::from_static("/mcp"), &headers).map(|_| ());
+    let checked = guard.check(Version::HTTP_11, &Uri::from_static("/mcp"), &headers).map(|_| ());
     assert_eq!(checked, expected, "bound to {bound}, Host {host:?}, Origin {origin:?}");
 }
 
@@ -110,9 +110,25 @@ fn a_target_in_absolute_form_must_agree_with_the_host() {
     let guard = Guard::new(LOCAL.parse().unwrap(), &[], &[]).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_static("localhost:8080"));
-    let check = |uri: &'static str| guard.check(&Uri::from_static(uri), &headers).map(|_| ());
+    let check =
+        |uri: &'static str| guard.check(Version::HTTP_11, &Uri::from_static(uri), &headers).map(|_| ());
     assert_eq!(check("http://localhost:8080/mcp"), Ok(()));
     assert_eq!(check("http://evil.example/mcp"), Err(Refused::Malformed));
+}
+
+#[test]
+fn only_in_http_2_a_target_is_a_host_by_itself() {
+    let guard = Guard::new(LOCAL.parse().unwrap(), &[], &[]).unwrap();
+    let none = HeaderMap::new();
+    for (version, uri, expected) in [
+        (Version::HTTP_2, "http://localhost:8080/mcp", Ok(())),
+        (Version::HTTP_2, "http://evil.example/mcp", Err(Refused::Host)),
+        (Version::HTTP_2, "/mcp", Err(Refused::Malformed)),
+        (Version::HTTP_11, "http://localhost:8080/mcp", Err(Refused::Malformed)),
+    ] {
+        let checked = guard.check(version, &Uri::from_static(uri), &none).map(|_| ());
+        assert_eq!(checked, expected, "{version:?} {uri}");
+    }
 }
 
 #[test]

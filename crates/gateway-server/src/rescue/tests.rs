@@ -71,6 +71,13 @@ fn an_unknown_method_is_404_only_where_that_is_not_a_dead_session() {
 }
 
 #[test]
+fn what_a_shutdown_cuts_off_may_have_run() {
+    let verdict = |era| row(&Refusal::ShuttingDown.verdict(era));
+    assert_eq!(verdict(Era::Modern), (503, -32603, "shutting_down", true, true));
+    assert_eq!(verdict(Era::Legacy), (200, -32603, "shutting_down", true, true));
+}
+
+#[test]
 fn what_went_wrong_behind_the_edge() {
     let files = DownstreamName::parse("files").unwrap();
     let secret = || "http://secret.internal:9/?key=hunter2".to_owned();

@@ -99,3 +99,27 @@ async fn a_session_has_one_stream_at_a_time() {
     drop(stream);
     assert!(session.stream().is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_call_begins_in_a_session_that_has_ended() {
+    let session = open(&table(Limits::default()), &principal("desk"));
+    let id = gateway_protocol::RequestId::from(1);
+    let before = session.calls().enter(&id).unwrap();
+    session.end();
+    assert_eq!(before.run(std::future::pending::<()>()).await, None);
+    assert_eq!(session.calls().enter(&id).err(), Some(Refusal::SessionUnknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_of_nobody_in_particular_are_bounded_in_all_only() {
+    let limits = Limits { sessions_per_caller: 1, sessions: 2, ..Limits::default() };
+    let table = table(limits);
+    let authority = crate::auth::Authority::new(&[]);
+    let anybody = authority.identify(&http::HeaderMap::new()).unwrap();
+    let first = open(&table, anybody);
+    advance(Duration::from_secs(1)).await;
+    let second = open(&table, anybody);
+    assert_eq!([&first, &second].map(|s| is_there(&table, s)), [true, true]);
+    let third = open(&table, anybody);
+    assert_eq!([&first, &second, &third].map(|s| is_there(&table, s)), [false, true, true]);
+}

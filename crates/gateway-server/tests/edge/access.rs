@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use gateway_domain::{Caller, SessionKey};
-use gateway_server::{BindError, ClientKey, Server};
+use gateway_server::{BindError, Bound, ClientKey, Server, ServerConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
 
 use crate::support::{config, raw, start, world};
@@ -158,6 +158,45 @@ async fn other_machines_need_keys_or_a_word_from_the_operator() {
     let refused = bind(false, false).await.unwrap_err();
     assert!(matches!(refused, BindError::Unauthenticated { addr } if addr == open), "{refused}");
     assert!(bind(true, false).await.is_ok() && bind(false, true).await.is_ok());
+}
+
+#[tokio::test]
+async fn addresses_can_be_had_before_there_is_anything_to_serve() {
+    let bound = Bound::bind(config()).await.unwrap();
+    let addr = bound.local_addr();
+    let mut taken = config();
+    taken.listen = addr;
+    assert!(taken.check().is_ok(), "only the operating system knows");
+    assert!(
+        matches!(Bound::bind(taken).await.unwrap_err(), BindError::Listen { addr: of, .. } if of == addr)
+    );
+    let server = Server::new(bound, world().ports());
+    assert_eq!(server.local_addr(), addr);
+    let served = tokio::spawn(server.run(std::future::pending()));
+    assert_eq!(raw(addr, &get("/healthz", &format!("Host: {addr}\r\n"))).await.status, 200);
+    served.abort();
+}
+
+#[tokio::test]
+async fn what_cannot_be_set_up_is_found_out_without_an_address() {
+    type Row = (fn(&mut ServerConfig), fn(&BindError) -> bool);
+    let rows: [Row; 4] = [
+        (
+            |config| config.listen.set_ip([0, 0, 0, 0].into()),
+            |e| matches!(e, BindError::Unauthenticated { .. }),
+        ),
+        (|config| config.allowed_hosts.push("a/b".to_owned()), |e| matches!(e, BindError::Host { .. })),
+        (|config| config.allowed_origins.push("*".to_owned()), |e| matches!(e, BindError::Origin { .. })),
+        (|config| config.limits.header_bytes = 8191, |e| matches!(e, BindError::HeaderBytes { given: 8191 })),
+    ];
+    assert!(config().check().is_ok());
+    for (spoil, expected) in rows {
+        let mut config = config();
+        spoil(&mut config);
+        let error = config.check().unwrap_err();
+        assert!(expected(&error), "{error}");
+        assert_eq!(Bound::bind(config).await.unwrap_err().to_string(), error.to_string());
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,11 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use crate::support::{start, until};
+use crate::support::{post, start, until};
 
 #[tokio::test]
 async fn requests_in_flight_finish_and_new_connections_are_not_taken() {
@@ -28,18 +31,47 @@ async fn requests_in_flight_finish_and_new_connections_are_not_taken() {
 }
 
 #[tokio::test]
-async fn what_does_not_finish_in_time_is_cut_off() {
+async fn what_does_not_finish_in_time_is_told_so() {
     let mut server = start(|config| config.limits.drain = Duration::from_millis(60)).await;
     let (world, client) = (server.world.clone(), server.modern());
+    let legacy = server.legacy("2025-11-25").await;
     let stop = server.stop.take();
     let drain = async {
-        world.reaches(&world.begun, 1).await;
+        world.reaches(&world.begun, 3).await;
         drop(stop);
     };
-    let (answer, ()) = tokio::join!(client.call("1", "files__hang", "{}"), drain);
-    assert!(answer.is_err());
+    let streamed = r#"{"name":"files__progress_then_hang","_meta":{"progressToken":1}}"#;
+    let (whole, stream, session, ()) = tokio::join!(
+        client.call("1", "files__hang", "{}"),
+        client.request("2", "tools/call", streamed),
+        legacy.call("3", "files__hang", "{}"),
+        drain
+    );
+    let (whole, stream, session) = (whole.unwrap(), stream.unwrap(), session.unwrap());
+    assert_eq!([whole.status, stream.status, session.status], [503, 200, 200]);
+    assert_eq!(stream.before.len(), 1);
+    for (id, answer) in [("1", whole), ("2", stream), ("3", session)] {
+        assert_eq!((answer.id().as_deref(), answer.error_code()), (Some(id), Some(-32603)));
+        let data = r#""data":{"kind":"shutting_down","retryable":true,"may_have_executed":true}"#;
+        assert!(answer.error().unwrap().contains(data), "{}", answer.text);
+    }
     assert!(!server.served.await.unwrap());
-    world.reaches(&world.dropped, 1).await;
+    world.reaches(&world.dropped, 3).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_hear_the_end_is_not_waited_for() {
+    let mut server = start(|config| config.limits.drain = Duration::from_millis(60)).await;
+    // A request whose body never comes is no call.
+    let head =
+        post(server.addr, "Expect: 100-continue\r\n", "").replace("Content-Length: 0", "Content-Length: 9");
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 64];
+    assert!(stream.read(&mut answer).await.unwrap() > 0);
+    drop(server.stop.take());
+    let served = tokio::time::timeout(Duration::from_secs(4), server.served).await;
+    assert!(!served.expect("still serving").unwrap());
 }
 
 #[tokio::test]

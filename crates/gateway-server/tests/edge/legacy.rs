@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 use gateway_domain::SessionKey;
 use gateway_testkit::client::{HttpClient, Speaks};
 
-use crate::support::{QUIET, start, until};
+use crate::support::{QUIET, keys, start, until};
 
 #[tokio::test]
 async fn handshakes_agree_on_a_legacy_revision() {
@@ -109,7 +109,11 @@ async fn the_end_of_a_session_ends_its_calls() {
 
 #[tokio::test]
 async fn an_idle_session_makes_room_for_a_new_one_and_a_busy_one_does_not() {
-    let server = start(|config| config.limits.sessions_per_caller = 1).await;
+    let server = start(|config| {
+        config.clients = keys();
+        config.limits.sessions_per_caller = 1;
+    })
+    .await;
     let first = server.legacy("2025-11-25").await;
     let second = server.legacy("2025-11-25").await;
     let evicted = SessionKey::Legacy { id: first.session().unwrap().as_str().into() };
@@ -117,7 +121,7 @@ async fn an_idle_session_makes_room_for_a_new_one_and_a_busy_one_does_not() {
     assert_eq!(first.call("1", "files__echo", "{}").await.unwrap().status, 404);
     let stream = second.listen().await.unwrap();
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
-    let answer = server.post("", hello).await;
+    let answer = server.post("Authorization: Bearer k\r\n", hello).await;
     assert_eq!((answer.status, answer.head.contains("retry-after: 1")), (503, true), "{answer:?}");
     assert_eq!(stream.status, 200);
 }

@@ -6,7 +6,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{MODERN, envelope, post, start};
+use crate::support::{MODERN, envelope, keys, post, start};
 
 /// Sends this and reads until the server closes; a server that does not is a failure.
 async fn until_closed(addr: std::net::SocketAddr, text: &str) -> String {
@@ -156,6 +156,7 @@ async fn a_peer_that_does_not_read_is_let_go() {
 async fn requests_in_flight_are_bounded_by_caller_and_in_all() {
     for (per_caller, all, status) in [(2, 100, 429), (100, 2, 503)] {
         let server = start(|config| {
+            config.clients = keys();
             config.limits.in_flight_per_caller = per_caller;
             config.limits.in_flight = all;
         })
@@ -184,6 +185,60 @@ async fn requests_in_flight_are_bounded_by_caller_and_in_all() {
         assert_eq!(modern.call("2", "files__echo", "{}").await.unwrap().status, 200);
         assert_eq!(world.begun.load(Ordering::SeqCst), 2);
     }
+}
+
+#[tokio::test]
+async fn without_keys_nobody_is_limited_by_what_others_do_but_all_are_together() {
+    let server = start(|config| {
+        let limits = &mut config.limits;
+        (limits.in_flight_per_caller, limits.sessions_per_caller, limits.listens_per_caller) = (1, 1, 1);
+        (limits.in_flight, limits.sessions, limits.listens) = (3, 3, 2);
+    })
+    .await;
+    let (world, one) = (server.world.clone(), server.legacy("2025-11-25").await);
+    let (two, modern) = (server.legacy("2025-11-25").await, server.modern());
+    let streams = [one.listen().await.unwrap(), two.listen().await.unwrap()];
+    assert_eq!(streams.each_ref().map(|stream| stream.status), [200, 200]);
+    let filter = r#"{"notifications":{}}"#;
+    assert_eq!(modern.request("1", "subscriptions/listen", filter).await.unwrap().status, 503);
+    let full = async {
+        world.reaches(&world.begun, 3).await;
+        assert_eq!(modern.call("4", "files__echo", "{}").await.unwrap().status, 503);
+        // Each of the three takes one.
+        for finished in 1..=3 {
+            world.go.notify_one();
+            world.reaches(&world.finished, finished).await;
+        }
+    };
+    let (a, b, c, ()) = tokio::join!(
+        modern.call("1", "files__slow", "{}"),
+        one.call("2", "files__slow", "{}"),
+        two.call("3", "files__slow", "{}"),
+        full
+    );
+    assert_eq!([a, b, c].map(|answer| answer.unwrap().status), [200, 200, 200]);
+}
+
+#[tokio::test]
+async fn a_length_that_is_only_announced_keeps_nobody_out() {
+    let server = start(|config| config.limits.buffered_bytes = 64 << 10).await;
+    let head = post(server.addr, "Expect: 100-continue\r\n", "")
+        .replace("Content-Length: 0", &format!("Content-Length: {}", 64 << 10));
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(server.addr).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 64];
+        let read = timeout(Duration::from_secs(5), stream.read(&mut answer)).await.unwrap().unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 100 "), "the body is awaited");
+        waiting.push(stream);
+    }
+    assert_eq!(server.post("", "x").await.status, 400);
+    // What has come counts, until its connection ends.
+    waiting[0].write_all(&[b'x'; 40 << 10]).await.unwrap();
+    let large = "x".repeat(40 << 10);
+    let refused = async { while server.post("", &large).await.status != 503 {} };
+    timeout(Duration::from_secs(5), refused).await.expect("there is no room for two");
 }
 
 #[tokio::test]

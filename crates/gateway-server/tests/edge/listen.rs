@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::support::{QUIET, start, until};
+use crate::support::{QUIET, keys, start, until};
 
 const TOOLS: &str = r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"]}}"#;
 
@@ -64,7 +64,11 @@ async fn what_is_not_asked_for_is_not_told() {
 
 #[tokio::test]
 async fn a_caller_has_so_many_streams_and_no_more() {
-    let server = start(|config| config.limits.listens_per_caller = 2).await;
+    let server = start(|config| {
+        config.clients = keys();
+        config.limits.listens_per_caller = 2;
+    })
+    .await;
     let client = server.modern();
     let one = client.open("1", "subscriptions/listen", TOOLS).await.unwrap();
     let two = client.open("2", "subscriptions/listen", TOOLS).await.unwrap();

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod http2;
+#[cfg(test)]
 mod legacy;
 #[cfg(test)]
 mod limits;

@@ -140,7 +140,7 @@ async fn discover_and_lists_say_how_long_and_for_whom_they_hold() {
     assert_eq!(
         answer.result().unwrap(),
         format!(
-            r#"{{"supportedVersions":["2026-07-28"],"capabilities":{{"logging":{{}},"tools":{{"listChanged":true}}}},"instructions":"use \"it\"","resultType":"complete","ttlMs":5000,"cacheScope":"public",{OURS}}}"#
+            r#"{{"supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{"listChanged":true}}}},"instructions":"use \"it\"","resultType":"complete","ttlMs":5000,"cacheScope":"public",{OURS}}}"#
         )
     );
     let page = r#""tools":[{"name":"files__echo","n":1.0}]"#;
@@ -234,7 +234,7 @@ async fn failures_are_answers_too() {
         ),
         (
             "files__input",
-            r#"{"code":-32603,"message":"downstream `files` asked for input, which this client cannot give","data":{"kind":"downstream_input_required","downstream":"files","retryable":false,"may_have_executed":true}}"#,
+            r#"{"code":-32603,"message":"downstream `files` asked for input, which the gateway cannot pass on yet","data":{"kind":"downstream_input_required","downstream":"files","retryable":false,"may_have_executed":true}}"#,
         ),
         ("files__refuse", r#"{"code":7,"message":"no","data":1.0}"#),
     ] {
@@ -308,6 +308,20 @@ async fn events_that_do_not_fit_are_dropped_and_counted() {
         .raw(&format!("GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.addr))
         .await;
     assert!(metrics.body.contains("gateway_events_dropped_total 996\n"), "{metrics:?}");
+}
+
+#[tokio::test]
+async fn events_that_wait_are_bounded_in_bytes_and_make_room_when_they_are_taken() {
+    let server = start(|config| config.limits.event_queue_bytes = 250).await;
+    let params = r#"{"name":"files__log","_meta":{"io.modelcontextprotocol/logLevel":"info"}}"#;
+    let answer = server.modern().request("1", "tools/call", params).await.unwrap();
+    // Two of 92 bytes fit at a time.
+    assert_eq!(answer.before.len(), 4);
+    assert!(answer.result().is_some());
+    let metrics = server
+        .raw(&format!("GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.addr))
+        .await;
+    assert!(metrics.body.contains("gateway_events_dropped_total 6\n"), "{metrics:?}");
 }
 
 #[tokio::test]

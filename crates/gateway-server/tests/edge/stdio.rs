@@ -229,9 +229,26 @@ async fn a_shutdown_does_not_wait_for_ever() {
     client.say(&modern("1", "tools/call", r#""name":"files__hang","#)).await;
     world.reaches(&world.begun, 1).await;
     drop(client.stop.take());
+    let told = client.hear().await;
+    assert!(told.contains(r#""id":1,"error""#) && told.contains(r#""kind":"shutting_down""#), "{told}");
     let ended = timeout(Duration::from_secs(5), client.served).await.expect("still serving").unwrap();
     assert!(ended.is_ok());
     world.reaches(&world.dropped, 1).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_after_the_end_of_input_waits_no_longer() {
+    let mut client = start(|_| {});
+    let (world, stop) = (client.world.clone(), client.stop.take());
+    client.say(&modern("1", "tools/call", r#""name":"files__hang","#)).await;
+    world.reaches(&world.begun, 1).await;
+    let end = tokio::spawn(client.end());
+    tokio::time::sleep(QUIET).await;
+    assert!(!end.is_finished());
+    drop(stop);
+    let (rest, ended) = timeout(Duration::from_secs(4), end).await.expect("still serving").unwrap();
+    assert!(ended.is_ok());
+    assert!(rest.len() == 1 && rest[0].contains(r#""kind":"shutting_down""#), "{rest:?}");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use gateway_domain::{
     RawObject, SessionKey, Sessions, Target, Tool, ToolsPage, View,
 };
 use gateway_protocol::Implementation;
-use gateway_server::{Ports, Server, ServerConfig};
+use gateway_server::{ClientKey, Ports, Server, ServerConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
 use tokio::{
     sync::{Notify, oneshot, watch},
@@ -197,6 +197,13 @@ impl Dispatcher for World {
                 progress(r#"{"progressToken":99,"progress":1}"#);
                 std::future::pending().await
             }
+            "log" => {
+                let text = format!(r#"{{"level":"info","data":"{}"}}"#, "x".repeat(60));
+                (0..5).for_each(|_| call.exchange.events.emit(Event::Log(object(text.clone()))));
+                tokio::task::yield_now().await;
+                (0..5).for_each(|_| call.exchange.events.emit(Event::Log(object(text.clone()))));
+                complete(r#"{"content":[]}"#.to_owned())
+            }
             "flood" => {
                 (0..1000).for_each(|step| progress(&format!(r#"{{"progress":{step}}}"#)));
                 complete(r#"{"content":[]}"#.to_owned())
@@ -232,6 +239,11 @@ pub(crate) fn config() -> ServerConfig {
     ServerConfig::new(Implementation::new("gateway", "Gateway", "1"))
 }
 
+/// The clients of a server that tells its callers apart.
+pub(crate) fn keys() -> Vec<ClientKey> {
+    vec![ClientKey::new("desk", "k")]
+}
+
 pub(crate) async fn start(configure: impl FnOnce(&mut ServerConfig)) -> Served {
     let world = World::new();
     let mut config = config();
@@ -252,12 +264,16 @@ impl Served {
         format!("http://{}/mcp", self.addr)
     }
 
+    /// A client; its key is known where there are [`keys`], and otherwise not looked at.
     pub(crate) fn modern(&self) -> HttpClient {
-        HttpClient::new(&self.url(), Speaks::modern()).unwrap()
+        HttpClient::new(&self.url(), Speaks::modern()).unwrap().with_header("authorization", "Bearer k")
     }
 
     pub(crate) async fn legacy(&self, revision: &str) -> HttpClient {
-        HttpClient::connect(&self.url(), Speaks::Legacy(revision.to_owned())).await.unwrap()
+        let client = HttpClient::new(&self.url(), Speaks::Legacy(revision.to_owned())).unwrap();
+        let client = client.with_header("authorization", "Bearer k");
+        client.shake_hands().await.unwrap();
+        client
     }
 
     /// Sends one request as it is and gives status, head and body of the answer.

@@ -1,6 +1,9 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use gateway_domain::{DownstreamSession, Era, LogLevel, Outcome, ParamHeader, ParamKind, Tool};
+use gateway_domain::{
+    ClientCapabilities, DownstreamSession, Era, Exchange, LogLevel, Outcome, ParamHeader, ParamKind,
+    RawObject, SessionProfile, Tool,
+};
 use gateway_testkit::{
     Era as Serves, Paging, Profile,
     fixtures::{ODD_RESULT, ODD_RESULT_MODERN, ODD_TOOL},
@@ -100,6 +103,54 @@ async fn modern_requests_mirror_what_they_are_about() {
     result(session.call_tool("mirror", &mirrored, &call, &quiet()).await.unwrap());
     let sent = fake.requests_of("tools/call").remove(1).headers;
     assert!(!sent.contains_key("mcp-param-site"), "{sent:?}");
+}
+
+#[tokio::test]
+async fn calls_declare_what_their_own_client_can_do_and_nothing_else_does() {
+    let declares = |text: &str| ClientCapabilities::from(RawObject::parse(text.to_owned()).unwrap());
+    let key = "io.modelcontextprotocol/clientCapabilities";
+    for (era, opened_with) in [(Era::Modern, "server/discover"), (Era::Legacy, "initialize")] {
+        let fake = HttpFake::start(Profile::default());
+        let profile = SessionProfile { era, capabilities: declares(r#"{"roots":{}}"#) };
+        let session = factory(&fake.url(), |_| {}).0.open(&profile).await.unwrap();
+        let exchange = Exchange { capabilities: declares(r#"{"sampling":{}}"#), ..quiet() };
+        session.call_tool("echo", &[], &params("{}"), &exchange).await.unwrap();
+        session.list_tools(None).await.unwrap();
+        session.ping().await.unwrap();
+        let called = fake.requests_of("tools/call").remove(0).body;
+        let declared = called.contains(&format!(r#""{key}":{{"sampling":{{}}}}"#));
+        assert_eq!(declared, era == Era::Modern, "{called}");
+        for request in fake.requests() {
+            assert!(!request.body.contains("roots"), "{request:?}");
+        }
+        let opening = fake.requests_of(opened_with).remove(0).body;
+        assert!(opening.contains(r#"apabilities":{}"#), "{opening}");
+        for method in ["tools/list", opened_with] {
+            assert!(!fake.requests_of(method).remove(0).body.contains("sampling"), "{method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_taken_up_behind_an_id_that_came_without_data() {
+    let called = Mutex::new(String::new());
+    let raw = legacy("2025-11-25", move |request| {
+        let events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        if request.starts_with("POST") {
+            *called.lock().unwrap() = id(request).to_owned();
+            return Act::Last(format!("{events}id: e-1\nretry: 1\n\n"));
+        }
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"ok":1}}}}"#, called.lock().unwrap());
+        Act::Last(format!("{events}data: {answer}\n\n"))
+    })
+    .await;
+    let session = factory(&raw.url(), |_| {}).0.open(&profile(Era::Legacy)).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    let answer = session.call_tool("t", &[], &params("{}"), &quiet()).await.unwrap();
+    assert_eq!(result(answer), r#"{"ok":1}"#);
+    assert!(begun.elapsed() < std::time::Duration::from_millis(900), "the server wants us back at once");
+    let resumed = raw.requests().into_iter().find(|request| request.starts_with("GET")).unwrap();
+    assert!(resumed.contains("last-event-id: e-1"), "{resumed}");
 }
 
 #[tokio::test]
@@ -291,7 +342,7 @@ async fn a_modern_result_may_ask_for_input() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_behind_an_event_id_is_taken_up_again() {
-    let waiting = Arc::new(std::sync::Mutex::new(String::new()));
+    let waiting = Arc::new(Mutex::new(String::new()));
     let raw = legacy("2025-11-25", {
         let waiting = waiting.clone();
         move |request| {

@@ -28,8 +28,9 @@ async fn a_dropped_call_is_cancelled_and_the_session_goes_on() {
             let called = id(&body).to_owned();
             call.abort();
             eventually("the cancellation", || fake.cancelled() == [called.clone()]).await;
-            let told = fake.requests_of("notifications/cancelled").len();
-            assert_eq!(told, usize::from(era == Era::Legacy), "{era:?} {shape:?}");
+            let told = fake.requests_of("notifications/cancelled");
+            assert_eq!(told.len(), usize::from(era == Era::Legacy), "{era:?} {shape:?}");
+            assert!(told.iter().all(|told| told.body.contains(r#""reason":"cancelled""#)), "{told:?}");
             assert!(session.is_open());
             session.call_tool("echo", &[], &params("{}"), &quiet()).await.unwrap();
         }
@@ -45,6 +46,8 @@ async fn a_call_out_of_time_is_cancelled_and_the_session_goes_on() {
         let error = session.call_tool("sleep_ms", &[], &params(SLOW), &quiet()).await.unwrap_err();
         assert!(fault(error).0.contains("did not answer within 200ms"));
         eventually("the cancellation", || fake.cancelled().len() == 1).await;
+        let told = fake.requests_of("notifications/cancelled");
+        assert!(told.iter().all(|told| told.body.contains(r#""reason":"timed out""#)), "{told:?}");
         session.call_tool("echo", &[], &params("{}"), &quiet()).await.unwrap();
     }
 }

@@ -52,6 +52,9 @@ async fn what_says_nothing_about_the_era_is_a_fault() {
     for (status, expected) in [
         (401, "refused the credentials (HTTP status 401)"),
         (403, "refused the credentials (HTTP status 403)"),
+        (408, "answered HTTP status 408"),
+        (425, "answered HTTP status 425"),
+        (429, "answered HTTP status 429"),
         (500, "answered HTTP status 500"),
         (503, "answered HTTP status 503"),
     ] {
@@ -154,6 +157,37 @@ async fn a_session_ends_once_however_often_it_is_closed() {
 
     fake.set(|faults| faults.refuse_delete = true);
     open(&fake, Era::Legacy).await.close().await;
+}
+
+#[tokio::test]
+async fn no_close_returns_before_the_session_has_ended() {
+    let hung = Raw::start(|request| match request.starts_with("DELETE") {
+        true => Act::Hang,
+        false if request.contains(r#""method":"initialize""#) => {
+            let result = r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#;
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id(request));
+            Act::Send(json(&body).replacen("\r\n", "\r\nmcp-session-id: s-9\r\n", 1))
+        }
+        false => Act::Send(ACCEPTED.to_owned()),
+    })
+    .await;
+    let limit = Duration::from_millis(300);
+    let (factory, _) = factory(&hung.url(), |config| config.close_timeout = limit);
+    let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+    let deletes = || hung.requests().iter().filter(|request| request.starts_with("DELETE")).count();
+    assert!(tokio::time::timeout(limit / 3, session.close()).await.is_err(), "the server does not answer");
+    assert!(!session.is_open());
+    let begun = tokio::time::Instant::now();
+    let close = async {
+        session.close().await;
+        begun.elapsed()
+    };
+    let (one, other) = tokio::join!(close, async {
+        session.close().await;
+        begun.elapsed()
+    });
+    assert!(one >= limit && other >= limit, "{one:?} and {other:?}");
+    assert_eq!(deletes(), 2, "that of the close that was dropped, and one for both others");
 }
 
 #[tokio::test]

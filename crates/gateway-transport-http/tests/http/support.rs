@@ -13,6 +13,7 @@ use gateway_domain::{
     Caller, ClientCapabilities, DownstreamName, DownstreamObserver, Era, Error, Event, EventSink, Exchange,
     Execution, LogLevel, Params, RawObject, SessionKey, SessionProfile,
 };
+use gateway_protocol::Implementation;
 use gateway_testkit::http::HttpFake;
 use gateway_transport_http::{HttpConfig, HttpFactory, HttpSession};
 use tokio::{
@@ -92,9 +93,13 @@ pub(crate) fn profile(era: Era) -> SessionProfile {
     SessionProfile { era, capabilities: ClientCapabilities::none() }
 }
 
+pub(crate) fn us() -> Implementation {
+    Implementation::new("test", "Test", "1")
+}
+
 /// A factory with limits that fit a test, its sessions not listening.
 pub(crate) fn factory(url: &str, change: impl FnOnce(&mut HttpConfig)) -> (HttpFactory, Arc<Observer>) {
-    let mut config = HttpConfig::new(url);
+    let mut config = HttpConfig::new(url, us());
     config.change_stream = false;
     change(&mut config);
     let observer = Arc::<Observer>::default();

@@ -24,7 +24,7 @@ use rustls::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::support::{Observer, factory, fault, params, profile, quiet};
+use crate::support::{Observer, factory, fault, params, profile, quiet, us};
 
 const CA: &[u8] = include_bytes!("certs/ca.pem");
 const CERTIFICATE: &[u8] = include_bytes!("certs/server.pem");
@@ -78,7 +78,7 @@ async fn a_configured_ca_is_trusted_for_the_names_it_vouches_for() {
 async fn a_certificate_of_unknown_origin_is_refused() {
     let fake = HttpFake::start(Profile::default());
     let port = in_front_of(fake.addr()).await.port();
-    let mut config = HttpConfig::new(format!("https://localhost:{port}/mcp"));
+    let mut config = HttpConfig::new(format!("https://localhost:{port}/mcp"), us());
     config.change_stream = false;
     let name = DownstreamName::parse("fake").unwrap();
     match HttpFactory::new(name, config, Arc::new(Observer::default())) {
@@ -111,14 +111,16 @@ fn unusable_certificates_are_the_operators_to_mend() {
         (&b"not a certificate"[..], "holds no certificate"),
         (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "not a usable certificate"),
     ] {
-        let mut config = HttpConfig::new("https://localhost/mcp");
+        let mut config = HttpConfig::new("https://localhost/mcp", us());
         config.ca_pem = Some(pem.to_vec());
         let name = DownstreamName::parse("shop").unwrap();
         let error = HttpFactory::new(name, config, Arc::new(Observer::default())).unwrap_err().to_string();
         assert!(error.contains("downstream `shop`") && error.contains(expected), "{error}");
     }
-    let mut config = HttpConfig::new("https://localhost/mcp");
+    let mut config = HttpConfig::new("https://localhost/mcp", us());
     config.ca_file = Some("no/such/file.pem".into());
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("cannot read no/such/file.pem"), "{error}");
     let name = DownstreamName::parse("shop").unwrap();
     let error = HttpFactory::new(name, config, Arc::new(Observer::default())).unwrap_err().to_string();
     assert!(error.contains("cannot read no/such/file.pem"), "{error}");

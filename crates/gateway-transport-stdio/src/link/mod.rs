@@ -7,17 +7,20 @@ use std::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use gateway_domain::{DownstreamFault, DownstreamName, Error, Event, EventSink, RawObject};
-use gateway_protocol::{RequestId, Response, Revision, client::Pending, write};
+use gateway_protocol::{
+    RequestId, Response, Revision,
+    client::{Overlong, Pending},
+    write,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
-pub(crate) use self::request::{Answer, Patience};
+pub(crate) use self::request::Answer;
 use crate::StdioConfig;
 
 mod request;
@@ -47,8 +50,10 @@ struct Table {
     closed: Option<DownstreamFault>,
     /// Whether a session has been opened over this process.
     opened: bool,
-    /// Requests before this one waited when an overlong line was skipped.
+    /// Requests before this one waited when an answer was skipped that could be for any of them.
     overlong: u64,
+    /// A request was taken back that the server may still answer.
+    taken_back: bool,
     /// The request that change events come under. It is answered when they end.
     listener: Option<u64>,
 }
@@ -75,7 +80,8 @@ impl Link {
     pub(crate) fn new(name: DownstreamName, config: &StdioConfig) -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (queue, outgoing) = mpsc::channel(config.write_queue.max(1));
         let pending = Pending::new(config.max_pending);
-        let table = Table { pending, closed: None, opened: false, overlong: 0, listener: None };
+        let table =
+            Table { pending, closed: None, opened: false, overlong: 0, taken_back: false, listener: None };
         let link = Self {
             name,
             revision: OnceLock::new(),
@@ -176,16 +182,26 @@ impl Link {
         }
     }
 
-    /// Takes note that an answer was too long to be read. Which request it was for is in the line that is
-    /// gone: a request that waits alone fails at once; of several, those stay that are answered, and the
-    /// one that is not learns at its timeout that it was this.
-    pub(crate) fn overlong(&self) {
-        let alone = {
+    /// Takes note of a line that was too long to be read. Nobody waits for what is no answer. The request
+    /// that an answer names fails at once; so does one that waits alone, if it is certain that the answer is
+    /// for no earlier one. Of several, those stay that are answered, and the one that is not learns at its
+    /// timeout that it was this.
+    pub(crate) fn overlong(&self, line: Overlong) {
+        let failed = {
             let mut table = self.table();
-            table.overlong = table.pending.fresh();
-            if table.pending.len() == 1 { table.pending.drain().next() } else { None }
+            match line {
+                Overlong::Other => None,
+                Overlong::Answer(Some(id)) => table.pending.take(id),
+                Overlong::Answer(None) if table.pending.len() == 1 && !table.taken_back => {
+                    table.pending.drain().next()
+                }
+                Overlong::Answer(None) => {
+                    table.overlong = table.pending.fresh();
+                    None
+                }
+            }
         };
-        if let Some(waiter) = alone {
+        if let Some(waiter) = failed {
             let fault = DownstreamFault::TooLarge { limit: self.line_limit };
             drop(waiter.answer.send(Err(fault.during(&self.name))));
         }
@@ -267,16 +283,8 @@ impl Link {
     }
 }
 
-/// The moment after a time that may be longer than clocks can count.
-pub(crate) fn later(now: Instant, time: Duration) -> Instant {
-    now.checked_add(time).unwrap_or_else(|| now + FAR)
-}
-
 fn request_line(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
     let mut line = write::request(&RequestId::from(id), method, params);
     line.push(b'\n');
     line
 }
-
-/// Longer than any process runs: 30 years.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);

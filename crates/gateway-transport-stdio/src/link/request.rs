@@ -1,68 +1,58 @@
 //! One request from its caller's side: in, waited for, and taken back.
 
-use std::{cell::Cell, sync::Arc, time::Duration};
+use std::{cell::Cell, sync::Arc};
 
 use gateway_domain::{CallerError, DownstreamFault, Error, EventSink};
-use gateway_protocol::{Response, method, write};
+use gateway_protocol::{
+    Response,
+    client::{Limit, Patience, cancelled_params},
+    method, write,
+};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, timeout_at},
 };
 
-use super::{Link, Outgoing, Waiter, later};
-
-/// How long to wait for an answer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// Since the request, or the last progress.
-    pub(crate) quiet: Duration,
-    /// In all.
-    pub(crate) total: Duration,
-}
+use super::{Link, Outgoing, Waiter};
 
 impl Link {
     /// Asks and waits for the answer. Dropping the future cancels the request and leaves the others alone
     /// (R-W3); so does a timeout. The message is made once its id is known.
     pub(crate) async fn ask(
         &self,
-        patience: Patience,
+        mut patience: Patience,
         events: Option<Arc<dyn EventSink>>,
         message: impl FnOnce(u64) -> Vec<u8>,
     ) -> Result<Response, Error> {
-        let begun = Instant::now();
-        let end = later(begun, patience.total);
-        let room = self.room(patience.quiet.min(patience.total)).await?;
+        let room = self.room(&patience).await?;
         let (request, mut answer) = self.enter(events)?;
         let mut line = message(request.id);
         line.push(b'\n');
         room.send(Outgoing { request: Some(request.id), line });
-        let mut deadline = end.min(later(begun, patience.quiet));
-        loop {
-            match timeout_at(deadline, &mut answer).await {
-                Ok(answered) => {
-                    request.disarm();
-                    return answered.unwrap_or_else(|_| Err(self.why_closed().during(&self.name)));
-                }
-                Err(_) => match request.extended(end, patience.quiet) {
-                    Some(later) => deadline = later,
-                    None => {
-                        let in_all = deadline >= end;
-                        return Err(request.expire(if in_all { patience.total } else { patience.quiet }));
-                    }
-                },
+        let answered = loop {
+            if let Ok(answered) = timeout_at(patience.until().into(), &mut answer).await {
+                break answered;
             }
-        }
+            // Taken out already, its answer is on the way.
+            let Some(sign) = request.last_sign() else { break answer.await };
+            patience.extend(sign.into());
+            if let Some(expired) = patience.expired(Instant::now().into()) {
+                return Err(request.expire(expired));
+            }
+        };
+        request.disarm();
+        answered.unwrap_or_else(|_| Err(self.why_closed().during(&self.name)))
     }
 
     /// Waits for room in the queue: there is none for long if the server has stopped reading.
-    async fn room(&self, wait: Duration) -> Result<mpsc::Permit<'_, Outgoing>, Error> {
+    async fn room(&self, patience: &Patience) -> Result<mpsc::Permit<'_, Outgoing>, Error> {
         if let Ok(room) = self.queue.try_reserve() {
             return Ok(room);
         }
-        match timeout(wait, self.queue.reserve()).await {
+        match timeout_at(patience.until().into(), self.queue.reserve()).await {
             Ok(Ok(room)) => Ok(room),
             Ok(Err(_)) => Err(self.why_closed().before(&self.name)),
-            Err(_) => Err(DownstreamFault::TimedOut { after: wait }.before(&self.name)),
+            Err(_) => Err(DownstreamFault::TimedOut { after: patience.limit().time() }.before(&self.name)),
         }
     }
 
@@ -102,23 +92,19 @@ impl InFlight<'_> {
         self.id
     }
 
-    /// Until when to wait on because of progress; `None` if there was none in time.
-    fn extended(&self, end: Instant, quiet: Duration) -> Option<Instant> {
-        let table = self.link.table();
-        // Just answered: one more look.
-        let Some(waiter) = table.pending.get(self.id) else { return Some(end) };
-        let until = end.min(later(waiter.last_sign.get(), quiet));
-        (until > Instant::now()).then_some(until)
+    /// When there was last a sign of progress; `None` if the request has been taken out of the table.
+    fn last_sign(&self) -> Option<Instant> {
+        self.link.table().pending.get(self.id).map(|waiter| waiter.last_sign.get())
     }
 
     /// Gives up after a time without an answer.
-    fn expire(mut self, after: Duration) -> Error {
+    fn expire(mut self, limit: Limit) -> Error {
         self.armed = false;
         let overlong = self.id < self.link.table().overlong;
         let fault = if overlong {
             DownstreamFault::TooLarge { limit: self.link.line_limit }
         } else {
-            DownstreamFault::TimedOut { after }
+            DownstreamFault::TimedOut { after: limit.time() }
         };
         match self.take_back("timed out") {
             true => fault.during(&self.link.name),
@@ -129,11 +115,15 @@ impl InFlight<'_> {
     /// Takes the request out of the table and tells the server, if it can know of it. Returns whether it
     /// can. One that has just been answered is over anyway.
     fn take_back(&self, reason: &str) -> bool {
-        let Some(waiter) = self.link.table().pending.take(self.id) else { return true };
-        let written = waiter.written.get();
+        let written = {
+            let mut table = self.link.table();
+            let Some(waiter) = table.pending.take(self.id) else { return true };
+            table.taken_back |= waiter.written.get();
+            waiter.written.get()
+        };
         if written {
-            let params = format!(r#"{{"requestId":{},"reason":"{reason}"}}"#, self.id);
-            self.link.tell(write::notification(method::CANCELLED, params.as_bytes()));
+            let params = cancelled_params(self.id, reason);
+            self.link.tell(write::notification(method::CANCELLED, &params));
         }
         written
     }

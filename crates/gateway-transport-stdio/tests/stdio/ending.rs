@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{DownstreamFault, Era, Execution, Session};
+use gateway_domain::{DownstreamFault, Era, Execution, Factory, Session};
 
 use crate::support::*;
 
@@ -96,4 +96,36 @@ fn a_runtime_that_goes_down_takes_the_processes_with_it() {
         session.close().await;
         until("all are gone", || processes(&marker).is_empty()).await;
     });
+}
+
+/// Their time to end in order would be longer than the test waits.
+#[test]
+fn a_runtime_that_goes_down_right_behind_what_was_dropped_leaves_nothing() {
+    type End = fn(tokio::runtime::Runtime);
+    let ends: [(&str, End); 3] = [
+        ("drop", drop),
+        ("timeout", |runtime| runtime.shutdown_timeout(SOON)),
+        ("background", tokio::runtime::Runtime::shutdown_background),
+    ];
+    for (how, end) in ends {
+        let marker = marker(&format!("down-{how}"));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let switches = format!("--grandchild --ignore-eof --ignore-term --marker {marker}");
+        let (opening, _) = factory(config(&format!("--silent {switches}"), |c| c.terminate = 9 * SOON));
+        let (opened, _) = factory(config(&switches, |c| c.terminate = 9 * SOON));
+        let both = || processes(&marker).len() == 4;
+        runtime.block_on(async {
+            let session = opened.open(&profile(Era::Legacy)).await.unwrap();
+            let profile = profile(Era::Modern);
+            tokio::select! {
+                _ = opening.create(&profile) => panic!("a silent server opened a session"),
+                () = until("all have started", both) => {}
+            }
+            drop(session);
+        });
+        end(runtime);
+        let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        waiting.block_on(until("all are gone", || processes(&marker).is_empty()));
+    }
 }

@@ -113,7 +113,7 @@ async fn what_cannot_start_says_why_and_leaves_nothing() {
 #[tokio::test]
 async fn bad_commands_are_named() {
     let start = |command: &[&str]| {
-        let config = StdioConfig::new(command.iter().map(|&word| word.to_owned()).collect());
+        let config = StdioConfig::new(command.iter().map(|&word| word.to_owned()).collect(), us());
         async move { fault(factory(config).0.open(&profile(Era::Modern)).await).to_string() }
     };
     assert_eq!(
@@ -125,7 +125,7 @@ async fn bad_commands_are_named() {
     assert_eq!(told, "downstream `fake` ended: exit status 7; last line on stderr: oops");
 
     let name = gateway_domain::DownstreamName::parse("empty").unwrap();
-    let empty = StdioFactory::new(name, StdioConfig::new(vec![]), std::sync::Arc::new(Ear::default()));
+    let empty = StdioFactory::new(name, StdioConfig::new(vec![], us()), std::sync::Arc::new(Ear::default()));
     assert!(
         matches!(empty.unwrap_err(), OperatorError::Configuration { reason } if reason.contains("empty"))
     );

@@ -11,6 +11,7 @@ use gateway_domain::{
     Caller, ClientCapabilities, DownstreamError, DownstreamName, DownstreamObserver, DownstreamSession, Era,
     Error, Event, EventSink, Exchange, Outcome, Params, RawObject, SessionKey, SessionProfile,
 };
+use gateway_protocol::Implementation;
 use gateway_testkit::stdio;
 use gateway_transport_stdio::{StdioConfig, StdioFactory, StdioSession};
 
@@ -45,9 +46,13 @@ impl EventSink for Events {
     }
 }
 
+pub(crate) fn us() -> Implementation {
+    Implementation::new("test", "Test", "1")
+}
+
 /// A fake with these switches, stages of the end of 300 ms and the settings that `change` makes.
 pub(crate) fn config(switches: &str, change: impl FnOnce(&mut StdioConfig)) -> StdioConfig {
-    let mut config = StdioConfig::new(stdio::command(switches.split_whitespace()));
+    let mut config = StdioConfig::new(stdio::command(switches.split_whitespace()), us());
     config.terminate = Duration::from_millis(300);
     change(&mut config);
     config

@@ -1,6 +1,8 @@
 //! Servers that say what no switch of the fake says: shell scripts with literal lines.
 
-use gateway_domain::{DownstreamFault, DownstreamSession, Era, Session};
+use gateway_domain::{
+    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Exchange, RawObject, Session, SessionProfile,
+};
 use gateway_transport_stdio::{StdioConfig, StdioSession};
 
 use crate::support::*;
@@ -16,8 +18,9 @@ async fn script(era: Era, version: &str, script: &str) -> StdioSession {
         ),
     };
     let command = ["sh", "-c", &format!("{opening} {script}")].map(str::to_owned);
-    let mut config = StdioConfig::new(command.to_vec());
+    let mut config = StdioConfig::new(command.to_vec(), us());
     config.call_timeout = std::time::Duration::from_millis(500);
+    config.max_line_bytes = 4096;
     factory(config).0.open(&profile(era)).await.unwrap()
 }
 
@@ -79,4 +82,86 @@ async fn a_message_without_a_line_end_counts_when_the_stream_ends() {
     assert_eq!(result(&session, "a", "{}").await.as_str(), r#"{"last":true}"#);
     let lost = fault(session.ping().await);
     assert!(lost.to_string().contains("exit status 0"), "{lost}");
+}
+
+/// Writes a line that is too long, with this beginning.
+fn long(head: &str) -> String {
+    format!("printf '%s' '{head}'; head -c 5000 /dev/zero | tr '\\0' x; echo;")
+}
+
+#[tokio::test]
+async fn an_overlong_line_that_is_no_answer_costs_no_call() {
+    for head in [r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":""#, "INFO result: "] {
+        let line = format!(
+            r#"read -r _; {} echo '{{"jsonrpc":"2.0","id":2,"result":{{"n":2}}}}'; cat >/dev/null"#,
+            long(head)
+        );
+        let session = script(Era::Legacy, "2025-11-25", &line).await;
+        assert_eq!(result(&session, "a", "{}").await.as_str(), r#"{"n":2}"#, "for {head}");
+        assert_eq!(session.dropped(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_overlong_answer_is_charged_to_the_call_that_it_names() {
+    let line = format!(
+        "read -r _; read -r _; {} cat >/dev/null",
+        long(r#"{"jsonrpc":"2.0","id":3,"result":{"text":""#)
+    );
+    let session = script(Era::Legacy, "2025-11-25", &line).await;
+    let (two, three) = tokio::join!(call(&session, "a", "{}"), call(&session, "b", "{}"));
+    assert!(matches!(fault(two).fault, DownstreamFault::TimedOut { .. }));
+    assert_eq!(fault(three).fault, DownstreamFault::TooLarge { limit: 4096 });
+}
+
+#[tokio::test]
+async fn an_overlong_answer_that_may_be_an_earlier_calls_is_charged_to_nobody_who_is_answered() {
+    // The first call is given up; its answer, which names nobody in time, comes during the second.
+    let line = format!(
+        r#"read -r _; read -r _; read -r _; {} echo '{{"jsonrpc":"2.0","id":3,"result":{{"n":3}}}}'; cat >/dev/null"#,
+        long(r#"{"result":{"text":""#)
+    );
+    let session = script(Era::Legacy, "2025-11-25", &line).await;
+    assert!(matches!(fault(call(&session, "a", "{}").await).fault, DownstreamFault::TimedOut { .. }));
+    assert_eq!(result(&session, "b", "{}").await.as_str(), r#"{"n":3}"#);
+
+    // Without an earlier one it can only be for the one that waits.
+    let line = format!("read -r _; {} cat >/dev/null", long(r#"{"result":{"text":""#));
+    let session = script(Era::Legacy, "2025-11-25", &line).await;
+    let begun = tokio::time::Instant::now();
+    let error = fault(call(&session, "a", "{}").await);
+    assert_eq!(error.fault, DownstreamFault::TooLarge { limit: 4096 });
+    assert!(begun.elapsed() < std::time::Duration::from_millis(500));
+}
+
+#[tokio::test]
+async fn calls_declare_what_their_own_client_can_do_and_nothing_else_does() {
+    let declares = |text: &str| ClientCapabilities::from(RawObject::parse(text.to_owned()).unwrap());
+    let opening = [
+        (Era::Modern, r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#, ""),
+        (Era::Legacy, r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#, "read -r _;"),
+    ];
+    for (era, answer, initialized) in opening {
+        let lines = format!(
+            r#"read -r first; echo '{{"jsonrpc":"2.0","id":1,"result":{answer}}}'; {initialized} read -r called; printf '{{"jsonrpc":"2.0","id":2,"result":{{"first":%s,"called":%s}}}}\n' "$first" "$called"; cat >/dev/null"#
+        );
+        let config = StdioConfig::new(["sh", "-c", &lines].map(str::to_owned).to_vec(), us());
+        let profile = SessionProfile { era, capabilities: declares(r#"{"roots":{}}"#) };
+        let session = factory(config).0.open(&profile).await.unwrap();
+        let exchange = Exchange { capabilities: declares(r#"{"sampling":{}}"#), ..exchange(None) };
+        let seen = complete(session.call_tool("a", &[], &params("{}"), &exchange).await);
+        let (first, called) = (seen.get("first").unwrap(), seen.get("called").unwrap());
+        assert!(first.as_str().contains(r#"apabilities":{}"#), "{first}");
+        assert_eq!(called.as_str().contains(r#"{"sampling":{}}"#), era == Era::Modern, "{called}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_refusal_holds_no_secrets() {
+    let refusal = r#"read -r _; echo "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"no key $KEY\"}}"; cat >/dev/null"#;
+    let mut config = StdioConfig::new(["sh", "-c", refusal].map(str::to_owned).to_vec(), us());
+    config.env.insert("KEY".into(), "s3cret-token".into());
+    config.protocol = Some(gateway_protocol::Revision::V2025_11_25);
+    let error = fault(factory(config).0.open(&profile(Era::Legacy)).await).to_string();
+    assert!(error.contains("no key [hidden]") && !error.contains("s3cret"), "{error}");
 }

@@ -18,7 +18,6 @@ fn play(want: Era, only: Option<&str>, knowledge: Knowledge, script: Script<'_>)
         want,
         only: only.and_then(Revision::parse),
         client: Implementation::new("g", "G", "1"),
-        capabilities: ClientCapabilities::none(),
     };
     let (mut opening, mut step) = Opening::start(config, knowledge);
     let mut script = script.iter();
@@ -123,12 +122,7 @@ fn what_is_known_is_not_asked_again() {
 
 #[test]
 fn silence_is_not_waited_for_twice() {
-    let config = OpeningConfig {
-        want: Era::Modern,
-        only: None,
-        client: Implementation::new("g", "G", "1"),
-        capabilities: ClientCapabilities::none(),
-    };
+    let config = OpeningConfig { want: Era::Modern, only: None, client: Implementation::new("g", "G", "1") };
     let (mut opening, _) = Opening::start(config, Knowledge::default());
     opening.reply(Wait::Probe, Reply::Silence);
     assert!(matches!(opening.reply(Wait::Handshake, answer(LEGACY)), Step::Done(_)));
@@ -148,12 +142,7 @@ fn a_pinned_revision_is_the_only_one() {
 
 #[test]
 fn a_late_answer_to_the_probe_corrects_the_verdict() {
-    let config = OpeningConfig {
-        want: Era::Modern,
-        only: None,
-        client: Implementation::new("g", "G", "1"),
-        capabilities: ClientCapabilities::none(),
-    };
+    let config = OpeningConfig { want: Era::Modern, only: None, client: Implementation::new("g", "G", "1") };
     let (mut opening, _) = Opening::start(config, Knowledge::default());
     assert!(matches!(opening.reply(Wait::Probe, Reply::Silence), Step::Send { wait: Wait::Handshake, .. }));
     let refused = answer(r#""error":{"code":-32601,"message":""}"#);

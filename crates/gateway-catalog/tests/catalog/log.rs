@@ -1,0 +1,39 @@
+//! Counts what is logged as a warning.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::SeqCst},
+};
+
+use tracing::{Event, Level, Metadata, Subscriber, span};
+
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<AtomicUsize>);
+
+impl Log {
+    pub(crate) fn warnings(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
