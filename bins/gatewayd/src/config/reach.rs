@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use figment::value::Value;
+use gateway_domain::OperatorError;
+use gateway_transport_http::HttpConfig;
 use http::{HeaderName, HeaderValue, Uri};
 
 use super::checked::{Command, InheritEnv, Reach, Remote};
@@ -136,7 +138,7 @@ fn remote(table: &mut Table<'_>) -> Option<Remote> {
     let place = table.take("url");
     let url = place.as_ref().and_then(|item| item.parsed(url));
     let headers = table.take("headers").and_then(|item| item.table()).map(headers).unwrap_or_default();
-    let ca_file = table.read("ca_file", |item| existing(item, Path::is_file, "a file"));
+    let ca_file = table.read("ca_file", certificates);
     let connect_timeout = seconds(table, "connect_timeout", 10);
     let url = url?;
     if let Some(item) = place
@@ -197,21 +199,25 @@ fn header(name: &str, value: &Secret, is_dormant: bool) -> Result<HeaderName, Fa
     }
 }
 
-/// Headers that HTTP's framing or the protocol owns.
+/// Headers that HTTP's framing or the protocol owns; the transport's own list.
 pub(super) fn is_ours(name: &str) -> bool {
-    const OURS: [&str; 9] = [
-        "accept",
-        "connection",
-        "content-length",
-        "content-type",
-        "host",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    let name = name.to_ascii_lowercase();
-    OURS.contains(&name.as_str()) || name.starts_with("mcp-") || name == "last-event-id"
+    name.parse().is_ok_and(|name| gateway_transport_http::is_reserved_header(&name))
+}
+
+/// A file that the transport can read certificates from.
+fn certificates(item: &Item<'_>) -> Result<PathBuf, Fault> {
+    let path = existing(item, Path::is_file, "a file")?;
+    if item.is_dormant() {
+        return Ok(path);
+    }
+    let config = HttpConfig {
+        ca_file: Some(path.clone()),
+        ..HttpConfig::new("https://localhost", crate::gateway::identity())
+    };
+    match config.check() {
+        Ok(()) => Ok(path),
+        Err(OperatorError::Configuration { reason }) => Err(Fault::new(reason)),
+    }
 }
 
 fn existing(item: &Item<'_>, is_there: impl Fn(&Path) -> bool, kind: &str) -> Result<PathBuf, Fault> {

@@ -414,3 +414,11 @@ key = "s3cr3t-client-key"
     let problems = Scene::with("g.toml", &wrong).variable("B", "s3cr3t\u{7}").problems().join("\n");
     assert!(problems.contains("clients.a.allow") && !problems.contains("s3cr3t"), "{problems}");
 }
+
+#[test]
+fn a_ca_file_without_certificates_is_found_before_anything_starts() {
+    let text = "[downstreams.d]\nurl = \"https://a.example\"\nca_file = \"ca.pem\"\nheaders = { Expect = \"x\" }\n";
+    let problems = Scene::with("g.toml", text).file("ca.pem", "not a certificate").problems().join("\n");
+    assert!(problems.contains("g.toml:3: downstreams.d.ca_file: "), "{problems}");
+    assert!(problems.contains("downstreams.d.headers.Expect: the gateway sets this header itself"), "{problems}");
+}
