@@ -1,6 +1,6 @@
 //! The object graph: which crate's piece is put into which.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use gateway_aggregate::{Characters, FitRules};
@@ -143,17 +143,25 @@ fn manage(
         }
     };
     let pool = PoolConfig {
-        // Lists are read from a session of their own, which no client must have to wait for.
-        max: clients_at_once(downstream) + 1,
+        max: clients_at_once(downstream),
         acquire_timeout: downstream.pool.acquire_timeout,
         idle_ttl: downstream.pool.idle_ttl,
-        ..PoolConfig::default()
+        close_timeout: close_timeout(downstream),
     };
     let mode = match downstream.sharing {
         config::Sharing::PerClient => SessionMode::PerClient,
         config::Sharing::Shared => SessionMode::Shared,
     };
     Ok(ManagedDownstream { name: name.clone(), mode, pool: Pool::new(name, factory, pool) })
+}
+
+/// How long all of a downstream's sessions may take to end: longer than the stop ladder of a process.
+fn close_timeout(downstream: &config::Downstream) -> Duration {
+    let stages = match &downstream.reach {
+        config::Reach::Command(command) => command.terminate.saturating_mul(2),
+        config::Reach::Url(_) => Duration::ZERO,
+    };
+    stages.saturating_add(Duration::from_secs(4))
 }
 
 /// How many sessions clients may have: a process each costs memory, an HTTP session hardly any (R-W7).

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use gateway_aggregate::{Listing, build};
 use gateway_domain::{
     Caller, CallerError, Catalog, CatalogEntry, Directory, DownstreamName, DownstreamStatus, Error,
-    InternalError, OfferedTool, ToolsPage, View,
+    InternalError, NAMESPACE_SEPARATOR, OfferedTool, ToolsPage, View,
 };
 use tokio::{sync::watch, task::JoinSet, time::Instant};
 
@@ -120,6 +120,20 @@ impl LiveCatalog {
                 Ok(Err(_)) | Err(_) => return,
             }
         }
+    }
+
+    /// The downstream that is still starting and might have an exposed name, as the view of it alone. This
+    /// is a guess about whom to wait for, never about where a call goes.
+    pub(crate) fn starting(&self, view: &View, name: &str) -> Option<View> {
+        if let View::Downstream(_) = view {
+            return None;
+        }
+        let might_have = |tracked: &&Arc<Tracked>| {
+            let rest = name.strip_prefix(tracked.source.name.as_str());
+            !tracked.is_settled() && rest.is_some_and(|rest| rest.starts_with(NAMESPACE_SEPARATOR))
+        };
+        let starting = self.shared.sources.iter().find(might_have)?;
+        Some(View::Downstream(starting.source.name.clone()))
     }
 
     fn view(&self, view: &View) -> Option<Arc<ListView>> {

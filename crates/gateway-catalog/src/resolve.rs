@@ -24,7 +24,10 @@ impl<D: Dispatcher> Resolve<D> {
             return Some(found);
         }
         // A client that remembers a list from before may call before the downstream is there.
-        self.catalog.patience(view).await;
+        match self.catalog.starting(view, name) {
+            Some(starting) => self.catalog.patience(&starting).await,
+            None => self.catalog.patience(view).await,
+        }
         self.catalog.tool(view, &call.caller, name)
     }
 }

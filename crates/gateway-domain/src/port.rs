@@ -162,8 +162,13 @@ pub trait Factory: Send + Sync {
     /// What is opened.
     type Session: Session;
 
-    /// Opens a session. Cancel-safe: dropping the future leaves no process and no connection behind.
+    /// Opens a session. Cancel-safe: dropping the future leaves no process and no connection behind; what
+    /// has to be wound up is, and [`Self::wound_up`] waits for it.
     async fn create(&self, profile: &SessionProfile) -> Result<Self::Session, Error>;
+
+    /// Waits until nothing is left of sessions that were given up while they were opened, or dropped
+    /// without a close. The caller bounds the wait.
+    async fn wound_up(&self) {}
 }
 
 #[async_trait]
@@ -172,6 +177,10 @@ impl<F: Factory + ?Sized> Factory for Arc<F> {
 
     async fn create(&self, profile: &SessionProfile) -> Result<Self::Session, Error> {
         (**self).create(profile).await
+    }
+
+    async fn wound_up(&self) {
+        (**self).wound_up().await;
     }
 }
 

@@ -81,7 +81,7 @@ pub fn check_routing<'a>(
     params: &Params,
     field: impl Fn(&str) -> Field<'a>,
 ) -> Result<(), HeaderMismatch> {
-    check("Mcp-Method", field(METHOD), method)?;
+    check_plain("Mcp-Method", field(METHOD), method)?;
     let Some(member) = method::named_by(method) else { return Ok(()) };
     match params.object.get_text(member) {
         Some(name) => check("Mcp-Name", field(NAME), &name),
@@ -120,13 +120,22 @@ pub fn params(annotated: &[ParamHeader], arguments: Option<&RawObject>) -> Vec<(
     annotated.iter().filter_map(header).collect()
 }
 
+/// The sentinel form is defined for names and arguments only (protocol.md §5.2).
+fn check_plain(header: &str, field: Field<'_>, body: &str) -> Result<(), HeaderMismatch> {
+    let value = once(header, field)?.trim_ascii();
+    if value == body.as_bytes() { Ok(()) } else { Err(mismatch(header, "differs from the body")) }
+}
+
+fn once<'a>(header: &str, field: Field<'a>) -> Result<&'a [u8], HeaderMismatch> {
+    match field {
+        Field::Absent => Err(mismatch(header, "is missing")),
+        Field::Repeated => Err(mismatch(header, "stands more than once")),
+        Field::Once(value) => Ok(value),
+    }
+}
+
 fn check_with(header: &str, field: Field<'_>, same: impl Fn(&str) -> bool) -> Result<(), HeaderMismatch> {
-    let value = match field {
-        Field::Absent => return Err(mismatch(header, "is missing")),
-        Field::Repeated => return Err(mismatch(header, "stands more than once")),
-        Field::Once(value) => value,
-    };
-    match decode(value) {
+    match decode(once(header, field)?) {
         None => Err(mismatch(header, "is malformed")),
         Some(value) if same(&value) => Ok(()),
         Some(_) => Err(mismatch(header, "differs from the body")),

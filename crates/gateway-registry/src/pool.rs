@@ -172,10 +172,12 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
         let time = shared.config.close_timeout;
         let session = tokio::select! {
             created = self.factory.create(&profile) => created?,
-            // What was being opened is given up. Its end cannot be seen from here, so it has the rest of
-            // the time.
-            () = place.closing_for(time / 2) => {
-                place.closing_for(time).await;
+            // What was being opened is given up and has most of the time that is left for its end.
+            () = place.closing_for(Duration::ZERO) => {
+                tokio::select! {
+                    () = self.factory.wound_up() => {}
+                    () = place.closing_for(time - time / 8) => {}
+                }
                 return Err(DownstreamFault::Closed.before(&shared.name));
             }
         };
@@ -209,8 +211,8 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
 
     /// Closes all idle sessions and wakes all waiters; sessions in use are closed when they come back
     /// . Returns when everything is gone, also what was being opened or closed before, or when the
-    /// close timeout is over since this was first called; an opening is given up after half of it.
-    /// Idempotent, and the same for whoever calls it. Dropping the future does not stop what it has begun.
+    /// close timeout is over since this was first called. An opening is given up at once. Idempotent, and the same for whoever calls it. Dropping the future
+    /// does not stop what it has begun.
     pub async fn close(&self) {
         let shared = &self.shared;
         let idle: Vec<_> = {

@@ -68,6 +68,10 @@ impl<F: Factory> Factory for SupervisedFactory<F> {
         }
         created
     }
+
+    async fn wound_up(&self) {
+        self.delegate.wound_up().await;
+    }
 }
 
 /// A creation in progress. Dropped without an outcome, as when its caller gives up, it counts for

@@ -73,7 +73,8 @@ impl<'a> Inquiry<'a> {
                 let reason = "it no longer knows the session (HTTP status 404)".to_owned();
                 Err(Failure::before(DownstreamFault::Ended { reason }))
             }
-            401 | 403 => Err(Failure::during(DownstreamFault::Unauthorized { status })),
+            // It says that nothing ran (security.md §5.2).
+            401 | 403 => Err(Failure::before(DownstreamFault::Unauthorized { status })),
             200..=299 | 400..=499 if headers::is_encoded(&head.headers) => {
                 Err(Failure::nonsense("a compressed body, which was not asked for"))
             }

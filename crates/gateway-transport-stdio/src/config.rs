@@ -47,6 +47,11 @@ pub struct StdioConfig {
     pub stderr_tail_bytes: usize,
     /// The most lines of stderr that are logged in a second. Default: 50.
     pub stderr_lines_per_second: u32,
+    /// The most bytes of stderr that are logged in a second, beyond the burst. Default: 16 KiB, about 1 MB a
+    /// minute.
+    pub stderr_bytes_per_second: usize,
+    /// The bytes of stderr that are logged after the start without counting towards that. Default: 64 KiB.
+    pub stderr_burst_bytes: usize,
     /// The most lines on stdout in a row that are no messages; more end the session. Default: 100.
     pub noise_limit: u32,
 }
@@ -72,6 +77,8 @@ impl StdioConfig {
             write_queue: 256,
             stderr_tail_bytes: 64 << 10,
             stderr_lines_per_second: 50,
+            stderr_bytes_per_second: 16 << 10,
+            stderr_burst_bytes: 64 << 10,
             noise_limit: 100,
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     launch,
     link::Link,
     reader::{Reader, Silence},
-    stderr::{self, Tail},
+    stderr::{self, Rate, Tail},
     text::Censor,
     writer,
 };
@@ -53,14 +53,14 @@ impl Process {
         let (ending, ended) = watch::channel(false);
         let pid = launched.group.pid();
         let reader = Reader::new(Arc::clone(&link), config, Arc::clone(&censor), Arc::clone(observer));
-        let lines = config.stderr_lines_per_second;
+        let rate = Rate::new(config);
         let supervisor = Supervisor {
             group: launched.group,
             link: Arc::clone(&link),
             tail: Arc::clone(&tail),
             observer: Arc::clone(observer),
             reader: tokio::spawn(reader.run(launched.stdout)),
-            stderr: tokio::spawn(stderr::drain(launched.stderr, Arc::clone(&tail), name.clone(), lines)),
+            stderr: tokio::spawn(stderr::drain(launched.stderr, Arc::clone(&tail), name.clone(), rate)),
             writer: tokio::spawn(writer::write(Arc::clone(&link), outgoing, launched.stdin)),
             stage: config.stage(),
             stopping,

@@ -3,10 +3,10 @@
 use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use gateway_domain::DownstreamObserver;
+use gateway_domain::{DownstreamFault, DownstreamObserver};
 use gateway_protocol::{
     EnvelopeError, Incoming, Message, Notification, Request, RequestId, Revision,
-    client::{Overlong, answer_server},
+    client::{Unreadable, answer_server},
     method,
     ndjson::{Line, LineDecoder},
 };
@@ -78,7 +78,7 @@ impl Reader {
     fn line(&mut self, line: Line) {
         let text = match line {
             Line::Text(text) => text,
-            Line::TooLong => return self.link.overlong(Overlong::of(self.decoder.head())),
+            Line::TooLong => return self.link.overlong(Unreadable::head(self.decoder.head())),
         };
         match Incoming::parse(text.clone()) {
             Ok(Incoming::Single(message)) => {
@@ -91,12 +91,16 @@ impl Reader {
                 for message in messages {
                     match message {
                         Ok(message) => self.message(message),
-                        Err(error) => self.unreadable(&text, &error),
+                        Err(error) => {
+                            let id = error.id.as_ref().and_then(RequestId::to_number);
+                            let element = id.map_or(Unreadable::Other, |id| Unreadable::Answer(Some(id)));
+                            self.unreadable(&text, element, &error);
+                        }
                     }
                 }
             }
             Ok(Incoming::Batch(_)) => self.noise(&text, "an array, which this revision does not have"),
-            Err(error) => self.unreadable(&text, &error),
+            Err(error) => self.unreadable(&text, Unreadable::whole(&text), &error),
         }
     }
 
@@ -131,9 +135,8 @@ impl Reader {
         self.link.tell(answer_server(request));
     }
 
-    fn unreadable(&mut self, line: &Bytes, error: &EnvelopeError) {
-        let id = error.id.as_ref().and_then(RequestId::to_number);
-        if !id.is_some_and(|id| self.link.garbled(id, error.to_string())) {
+    fn unreadable(&mut self, line: &Bytes, message: Unreadable, error: &EnvelopeError) {
+        if !self.link.refused(message, DownstreamFault::Nonsense { reason: error.to_string() }) {
             self.noise(line, &error.to_string());
         }
     }

@@ -52,11 +52,10 @@ pub(crate) async fn drain(
     mut stderr: ChildStderr,
     tail: Arc<Tail>,
     name: DownstreamName,
-    lines_per_second: u32,
+    mut rate: Rate,
 ) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK];
     let mut line = Vec::new();
-    let mut rate = Rate::new(lines_per_second);
     loop {
         let read = stderr.read(&mut chunk).await?;
         if read == 0 {
@@ -79,38 +78,70 @@ pub(crate) async fn drain(
 
 fn log(line: &mut Vec<u8>, tail: &Tail, name: &DownstreamName, rate: &mut Rate) {
     let text = line.trim_ascii_end();
-    if !text.is_empty() && rate.admits(Instant::now(), name) {
-        tracing::info!(downstream = %name, "stderr: {}", tail.censor.shown(text, text::LINE));
+    let shown = || tail.censor.shown(text, text::LINE);
+    if !text.is_empty()
+        && let Some(shown) = rate.admit(Instant::now(), name, shown)
+    {
+        tracing::info!(downstream = %name, "stderr: {shown}");
     }
     line.clear();
 }
 
-/// So many lines a second; the rest is counted and reported in one line.
-struct Rate {
-    limit: u32,
+/// So many lines and bytes a second, and some bytes more at the start, when servers say most; the rest is
+/// counted and reported in one line.
+pub(crate) struct Rate {
+    lines: u32,
+    bytes: usize,
+    /// What is left of the bytes that are allowed beyond the rate.
+    burst: usize,
     second: Option<Instant>,
-    admitted: u32,
+    lines_left: u32,
+    bytes_left: usize,
     suppressed: u64,
 }
 
 impl Rate {
-    fn new(limit: u32) -> Self {
-        Self { limit, second: None, admitted: 0, suppressed: 0 }
+    pub(crate) fn new(config: &StdioConfig) -> Self {
+        Self {
+            lines: config.stderr_lines_per_second,
+            bytes: config.stderr_bytes_per_second,
+            burst: config.stderr_burst_bytes,
+            second: None,
+            lines_left: 0,
+            bytes_left: 0,
+            suppressed: 0,
+        }
     }
 
-    fn admits(&mut self, now: Instant, name: &DownstreamName) -> bool {
+    /// Makes the text of a line, if it may be logged. The first that is one too many ends the second, so that
+    /// no more is made of a flood than is logged.
+    fn admit(
+        &mut self,
+        now: Instant,
+        name: &DownstreamName,
+        shown: impl FnOnce() -> String,
+    ) -> Option<String> {
         if self.second.is_none_or(|second| now.duration_since(second) >= Duration::from_secs(1)) {
             self.report(name);
             self.second = Some(now);
-            self.admitted = 0;
+            (self.lines_left, self.bytes_left) = (self.lines, self.bytes);
         }
-        let admitted = self.admitted < self.limit;
-        if admitted {
-            self.admitted += 1;
-        } else {
-            self.suppressed += 1;
+        let text = (self.lines_left > 0).then(shown).filter(|text| self.pay(text.len()));
+        match text {
+            Some(_) => self.lines_left -= 1,
+            None => {
+                self.lines_left = 0;
+                self.suppressed += 1;
+            }
         }
-        admitted
+        text
+    }
+
+    fn pay(&mut self, bytes: usize) -> bool {
+        let purse = if bytes <= self.burst { &mut self.burst } else { &mut self.bytes_left };
+        let left = purse.checked_sub(bytes);
+        *purse = left.unwrap_or(*purse);
+        left.is_some()
     }
 
     fn report(&mut self, name: &DownstreamName) {
@@ -146,13 +177,33 @@ mod tests {
         assert_eq!(tail.last_line().as_deref(), Some("bad [hidden] "));
     }
 
+    /// How many of so many lines of this length are logged in each second.
+    fn admitted(change: impl FnOnce(&mut StdioConfig), length: usize, seconds: u64) -> Vec<usize> {
+        let mut config = StdioConfig::new(vec!["x".into()], Implementation::new("g", "G", "1"));
+        change(&mut config);
+        let name = DownstreamName::parse("d").unwrap();
+        let (start, mut rate) = (Instant::now(), Rate::new(&config));
+        let mut second = |n| {
+            let now = start + Duration::from_secs(n);
+            let admitted = (0..1000).filter_map(|_| rate.admit(now, &name, || "x".repeat(length))).count();
+            assert_eq!(rate.suppressed, 1000 - admitted as u64);
+            admitted
+        };
+        (0..seconds).map(&mut second).collect()
+    }
+
     #[test]
     fn lines_beyond_the_rate_are_counted() {
-        let name = DownstreamName::parse("d").unwrap();
-        let (start, mut rate) = (Instant::now(), Rate::new(2));
-        let admitted: Vec<_> = (0..4).map(|_| rate.admits(start, &name)).collect();
-        assert_eq!((admitted, rate.suppressed), (vec![true, true, false, false], 2));
-        assert!(rate.admits(start + Duration::from_secs(1), &name));
-        assert_eq!(rate.suppressed, 0);
+        assert_eq!(admitted(|config| config.stderr_lines_per_second = 2, 1, 2), [2, 2]);
+    }
+
+    #[test]
+    fn a_flood_of_long_lines_is_bounded_by_its_bytes() {
+        // 32 lines of 2 KiB of the burst and 8 of the rate, then the rate.
+        assert_eq!(admitted(|_| (), 2048, 4), [40, 8, 8, 8]);
+        let minute: usize = admitted(|_| (), 2048, 60).iter().sum();
+        assert!(minute * 2048 <= (64 << 10) + 60 * (16 << 10), "{minute}");
+        assert_eq!(admitted(|_| (), 100, 3), [50, 50, 50], "short lines are bounded by their number");
+        assert_eq!(admitted(|config| config.stderr_burst_bytes = 0, 20_000, 2), [0, 0]);
     }
 }

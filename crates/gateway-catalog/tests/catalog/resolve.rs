@@ -101,11 +101,18 @@ async fn denied_hidden_and_unknown_are_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_before_the_downstream_is_there_waits_within_bounds() {
-    let scripts = || [("soon", Script::tools(&["t"]).after(300)), ("never", Script::hanging())];
+    let scripts = || {
+        let soon = Script::tools(&["t"]).after(300);
+        [("soon", soon), ("late", Script::tools(&["t"]).after(2_000)), ("never", Script::hanging())]
+    };
     for (view, name, expected, waited) in [
-        (View::All, "soon__t", found("soon", "t"), 800),
+        (View::All, "soon__t", found("soon", "t"), 300),
+        // Whoever has the name is waited for, however long ago the others were ready.
+        (View::All, "late__t", found("late", "t"), 2_000),
+        (View::All, "never__t", unknown("never__t"), 5_000),
         (view("soon"), "t", found("soon", "t"), 300),
-        (View::All, "soon__u", unknown("soon__u"), 800),
+        (View::All, "soon__u", unknown("soon__u"), 300),
+        (View::All, "nobody__t", unknown("nobody__t"), 800),
         (view("never"), "t", unknown("t"), 5_000),
         (view("gone"), "t", unknown("t"), 0),
     ] {

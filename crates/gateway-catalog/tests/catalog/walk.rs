@@ -156,3 +156,24 @@ async fn mirrored_arguments_are_found_and_bad_annotations_cost_a_tool_only_where
     assert_eq!(scene.status("http").dropped, dropped);
     assert_eq!((scene.status("pipe").dropped, scene.status("http").tools), (Vec::new(), 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_would_make_clients_refuse_the_list_costs_only_itself() {
+    let bad = [
+        (r#""inputSchema":null"#, "its `inputSchema` is no object"),
+        (r#""inputSchema":true"#, "its `inputSchema` is no object"),
+        (r#""description":5"#, "its `description` is no string"),
+        (r#""title":{}"#, "its `title` is no string"),
+        (r#""outputSchema":[]"#, "its `outputSchema` is no object"),
+        (r#""annotations":"x""#, "its `annotations` is no object"),
+        (r#""icons":{}"#, "its `icons` is no array"),
+        (r#""_meta":null"#, "its `_meta` is no object"),
+    ];
+    for (member, reason) in bad {
+        let tools = [r#"{"name":"bad",MEMBER}"#, r#"{"name":"good","unknown":null}"#];
+        let tools = tools.map(|tool| define(tool.replace("MEMBER", member)));
+        let scene = Scene::start([("d", Script::lists(Lists::Pages(vec![tools.to_vec()])))]);
+        assert_eq!(scene.names(&view("d")).await, ["good"], "for {member}");
+        assert_eq!(scene.status("d").dropped, [("bad".to_owned(), reason.to_owned())]);
+    }
+}

@@ -45,7 +45,8 @@ pub fn tool_page(response: Response) -> Result<ToolPage, Nonsense> {
     let result = match response.answer {
         Answer::Result(result) => result,
         Answer::Error(error) => {
-            return Err(Nonsense { reason: format!("error {}: {}", error.code, error.message()) });
+            let (code, message) = (error.code, error.message());
+            return Err(Nonsense { reason: format!("refused `tools/list` with error {code}: {message}") });
         }
     };
     let tools = result.get("tools").and_then(|tools| tools.elements(PAGE_LIMIT));
@@ -96,6 +97,14 @@ mod tests {
             assert_eq!(read(Era::Modern, result), modern, "for {result}");
             assert_eq!(read(Era::Legacy, result), "complete", "for {result}");
         }
+    }
+
+    #[test]
+    fn a_refused_list_is_said_to_be_that() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no disk"}}"#;
+        let Message::Response(refused) = Message::parse(text.into()).unwrap() else { unreachable!() };
+        let error = tool_page(refused).unwrap_err();
+        assert_eq!(error.to_string(), "refused `tools/list` with error -32603: no disk");
     }
 
     #[test]

@@ -3,15 +3,15 @@
 mod answer;
 mod asked;
 mod opening;
-mod overlong;
 mod patience;
 mod pending;
 mod request;
+mod unreadable;
 
 pub use answer::{Nonsense, outcome, tool_page};
 pub use asked::answer_server;
 pub use opening::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait};
-pub use overlong::Overlong;
 pub use patience::{Limit, Patience};
 pub use pending::{Full, Pending};
 pub use request::{call, cancelled_params, discover, initialize, list_params, listen_params, ping_params};
+pub use unreadable::Unreadable;

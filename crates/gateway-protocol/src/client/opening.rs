@@ -89,6 +89,10 @@ pub struct Opening {
     config: OpeningConfig,
     knowledge: Knowledge,
     state: State,
+    /// What this opening has asked itself. What is only remembered may be wrong by now (protocol.md §7.3): the
+    /// era it rules out is tried before the opening fails, once.
+    probed: bool,
+    handshake_refused: bool,
     /// Each of these happens once at most, so that no pair of odd servers can make us loop.
     probe_retried: bool,
     handshake_retried: bool,
@@ -103,6 +107,8 @@ impl Opening {
             config,
             knowledge,
             state: State::Ended,
+            probed: false,
+            handshake_refused: false,
             probe_retried: false,
             handshake_retried: false,
             respawned: false,
@@ -155,6 +161,7 @@ impl Opening {
             return self.fail("it takes no legacy handshake, and `protocol` allows nothing else".into());
         };
         self.state = State::Probing(revision);
+        self.probed = true;
         let params = request::discover(revision, &self.config.client, &ClientCapabilities::none());
         Step::Send { method: method::DISCOVER, params, wait: Wait::Probe, revision }
     }
@@ -224,7 +231,7 @@ impl Opening {
 
     fn not_modern(&mut self) -> Step {
         self.knowledge.modern = Some(false);
-        if self.knowledge.legacy == Some(false) {
+        if self.handshake_refused {
             return self.fail("it takes neither `server/discover` nor `initialize`".into());
         }
         self.initialize(None)
@@ -266,10 +273,8 @@ impl Opening {
                 self.probe(None)
             }
             Reply::Silence => self.fail("it does not answer `initialize`".into()),
-            Reply::Ended(_)
-                if !self.respawned && self.may(Era::Modern) && self.config.want == Era::Legacy =>
-            {
-                self.knowledge.legacy = Some(false);
+            Reply::Ended(_) if !self.respawned && self.may_probe() => {
+                self.refused_handshake();
                 Step::Respawn
             }
             Reply::Ended(reason) => self.fail(reason),
@@ -292,11 +297,21 @@ impl Opening {
     }
 
     fn not_legacy(&mut self, reason: String) -> Step {
-        self.knowledge.legacy = Some(false);
-        if self.may(Era::Modern) && !self.probe_silent {
+        self.refused_handshake();
+        if self.may_probe() {
             return self.probe(None);
         }
         self.fail(format!("it refuses `initialize`: {reason}"))
+    }
+
+    fn refused_handshake(&mut self) {
+        self.knowledge.legacy = Some(false);
+        self.handshake_refused = true;
+    }
+
+    /// Whether a refused handshake leaves the other era to be tried.
+    fn may_probe(&self) -> bool {
+        !self.probed && self.allowed(Era::Modern).next().is_some()
     }
 
     fn done(&mut self, peer: PeerInfo) -> Step {

@@ -41,6 +41,12 @@ fn routing_headers_must_repeat_the_body() {
     for (method, name, error) in [
         (Field::Absent, Field::Once(&b"a__b"[..]), "header Mcp-Method is missing"),
         (Field::Once(b"Tools/call"), Field::Once(b"a__b"), "header Mcp-Method differs from the body"),
+        // Only names and arguments have this form.
+        (
+            Field::Once(b"=?base64?dG9vbHMvY2FsbA==?="),
+            Field::Once(b"a__b"),
+            "header Mcp-Method differs from the body",
+        ),
         (call, Field::Absent, "header Mcp-Name is missing"),
         (call, Field::Once(b"a__c"), "header Mcp-Name differs from the body"),
         (call, Field::Repeated, "header Mcp-Name stands more than once"),

@@ -169,6 +169,10 @@ impl Factory for Fake {
         self.sessions.lock().unwrap().push(Arc::downgrade(&session));
         Ok(session)
     }
+
+    async fn wound_up(&self) {
+        pause(&self.closing_ms).await;
+    }
 }
 
 /// Counts as alive until dropped.

@@ -200,7 +200,7 @@ async fn without_keys_nobody_is_limited_by_what_others_do_but_all_are_together()
     let streams = [one.listen().await.unwrap(), two.listen().await.unwrap()];
     assert_eq!(streams.each_ref().map(|stream| stream.status), [200, 200]);
     let filter = r#"{"notifications":{}}"#;
-    assert_eq!(modern.request("1", "subscriptions/listen", filter).await.unwrap().status, 503);
+    assert_eq!(modern.open("1", "subscriptions/listen", filter).await.unwrap().status, 503);
     let full = async {
         world.reaches(&world.begun, 3).await;
         assert_eq!(modern.call("4", "files__echo", "{}").await.unwrap().status, 503);

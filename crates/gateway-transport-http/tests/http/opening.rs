@@ -1,4 +1,10 @@
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use gateway_domain::{DownstreamSession, Era, Execution, Session};
 use gateway_testkit::{Era as Serves, Probe, Profile, http::HttpFake};
@@ -222,6 +228,41 @@ async fn a_modern_session_whose_server_has_become_legacy_is_lost() {
     assert_eq!(text, "downstream `fake` answered HTTP status 400");
     assert!(!session.is_open());
     assert_eq!(observer.lost().len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_changes_its_era_costs_no_opening() {
+    let modern = Arc::new(AtomicBool::new(false));
+    let serves = Arc::clone(&modern);
+    let raw = Raw::start(move |request| {
+        let (method, answer) = if serves.load(Ordering::SeqCst) {
+            ("server/discover", r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{}}"#)
+        } else {
+            ("initialize", r#""result":{"protocolVersion":"2025-11-25","capabilities":{}}"#)
+        };
+        let answer = match request {
+            notified if notified.contains("notifications/") => return Act::Send(ACCEPTED.to_owned()),
+            asked if asked.contains(&format!(r#""method":"{method}""#)) => answer,
+            _ => r#""error":{"code":-32601,"message":"no such method"}"#,
+        };
+        Act::Send(json(&format!(r#"{{"jsonrpc":"2.0","id":{},{answer}}}"#, id(request))))
+    })
+    .await;
+    let (factory, _) = factory(&raw.url(), |_| {});
+    // The second of each kind is opened with what the first has taught.
+    for (now_modern, want) in [
+        (false, Era::Modern),
+        (true, Era::Modern),
+        (false, Era::Legacy),
+        (false, Era::Legacy),
+        (true, Era::Legacy),
+        (true, Era::Modern),
+        (false, Era::Legacy),
+    ] {
+        modern.store(now_modern, Ordering::SeqCst);
+        let session = factory.open(&profile(want)).await.unwrap();
+        assert_eq!(session.peer().era, if now_modern { Era::Modern } else { Era::Legacy });
+    }
 }
 
 #[tokio::test]

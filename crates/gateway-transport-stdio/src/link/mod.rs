@@ -12,11 +12,14 @@ use std::{
 use gateway_domain::{DownstreamFault, DownstreamName, Error, Event, EventSink, RawObject};
 use gateway_protocol::{
     RequestId, Response, Revision,
-    client::{Overlong, Pending},
+    client::{Pending, Unreadable},
     write,
 };
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{
+        mpsc::{self, error::TrySendError},
+        oneshot,
+    },
     time::Instant,
 };
 
@@ -50,8 +53,8 @@ struct Table {
     closed: Option<DownstreamFault>,
     /// Whether a session has been opened over this process.
     opened: bool,
-    /// Requests before this one waited when an answer was skipped that could be for any of them.
-    overlong: u64,
+    /// Requests before this one waited when an answer was refused that could be for any of them, and why.
+    refused: Option<(u64, DownstreamFault)>,
     /// A request was taken back that the server may still answer.
     taken_back: bool,
     /// The request that change events come under. It is answered when they end.
@@ -81,7 +84,7 @@ impl Link {
         let (queue, outgoing) = mpsc::channel(config.write_queue.max(1));
         let pending = Pending::new(config.max_pending);
         let table =
-            Table { pending, closed: None, opened: false, overlong: 0, taken_back: false, listener: None };
+            Table { pending, closed: None, opened: false, refused: None, taken_back: false, listener: None };
         let link = Self {
             name,
             revision: OnceLock::new(),
@@ -155,16 +158,6 @@ impl Link {
         drop(waiter.answer.send(Ok(response)));
     }
 
-    /// Fails the request that an unreadable answer was for.
-    pub(crate) fn garbled(&self, id: u64, reason: String) -> bool {
-        let waiter = self.table().pending.take(id);
-        let known = waiter.is_some();
-        if let Some(waiter) = waiter {
-            drop(waiter.answer.send(Err(DownstreamFault::Nonsense { reason }.during(&self.name))));
-        }
-        known
-    }
-
     /// Passes progress on to the call it belongs to; nothing passes after the answer.
     pub(crate) fn progress(&self, params: RawObject) {
         let token = params.get("progressToken").and_then(|token| token.to_integer());
@@ -182,30 +175,36 @@ impl Link {
         }
     }
 
-    /// Takes note of a line that was too long to be read. Nobody waits for what is no answer. The request
+    /// Takes note of a line that was too long to be read.
+    pub(crate) fn overlong(&self, line: Unreadable) {
+        self.refused(line, DownstreamFault::TooLarge { limit: self.line_limit });
+        self.drop_one("a line longer than the limit");
+    }
+
+    /// Takes note of a message that could not be taken. Nobody waits for what is no answer. The request
     /// that an answer names fails at once; so does one that waits alone, if it is certain that the answer is
     /// for no earlier one. Of several, those stay that are answered, and the one that is not learns at its
-    /// timeout that it was this.
-    pub(crate) fn overlong(&self, line: Overlong) {
+    /// timeout that it was this. Returns whether a request has failed.
+    pub(crate) fn refused(&self, message: Unreadable, fault: DownstreamFault) -> bool {
         let failed = {
             let mut table = self.table();
-            match line {
-                Overlong::Other => None,
-                Overlong::Answer(Some(id)) => table.pending.take(id),
-                Overlong::Answer(None) if table.pending.len() == 1 && !table.taken_back => {
+            match message {
+                Unreadable::Other => None,
+                Unreadable::Answer(Some(id)) => table.pending.take(id),
+                Unreadable::Answer(None) if table.pending.len() == 1 && !table.taken_back => {
                     table.pending.drain().next()
                 }
-                Overlong::Answer(None) => {
-                    table.overlong = table.pending.fresh();
+                Unreadable::Answer(None) => {
+                    table.refused = Some((table.pending.fresh(), fault.clone()));
                     None
                 }
             }
         };
+        let known = failed.is_some();
         if let Some(waiter) = failed {
-            let fault = DownstreamFault::TooLarge { limit: self.line_limit };
             drop(waiter.answer.send(Err(fault.during(&self.name))));
         }
-        self.drop_one("a line longer than the limit");
+        known
     }
 
     /// Lets nothing more be asked; the first reason counts. What is under way goes on.
@@ -258,9 +257,10 @@ impl Link {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Counts something that was dropped; the first time it is worth a warning.
+    /// Counts something that was dropped; the first time it is worth a warning, unless the end has come: then
+    /// it is what an end costs, and why it has come is told elsewhere.
     pub(crate) fn drop_one(&self, what: &str) {
-        if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+        if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 && self.is_open() {
             tracing::warn!(downstream = %self.name, "dropped {what}; further ones are only counted");
         } else {
             tracing::debug!(downstream = %self.name, "dropped {what}");
@@ -268,8 +268,14 @@ impl Link {
     }
 
     fn send(&self, outgoing: Outgoing) {
-        if self.queue.try_send(outgoing).is_err() {
-            self.drop_one("a message for a server that does not read");
+        match self.queue.try_send(outgoing) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => self.drop_one("a message for a server that does not read"),
+            // The writer has ended, and with it the session.
+            Err(TrySendError::Closed(_)) => {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(downstream = %self.name, "dropped a message for a server that is ending");
+            }
         }
     }
 
@@ -288,3 +294,6 @@ fn request_line(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
     line.push(b'\n');
     line
 }
+
+#[cfg(test)]
+mod tests;

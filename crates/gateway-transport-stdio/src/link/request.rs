@@ -100,12 +100,9 @@ impl InFlight<'_> {
     /// Gives up after a time without an answer.
     fn expire(mut self, limit: Limit) -> Error {
         self.armed = false;
-        let overlong = self.id < self.link.table().overlong;
-        let fault = if overlong {
-            DownstreamFault::TooLarge { limit: self.link.line_limit }
-        } else {
-            DownstreamFault::TimedOut { after: limit.time() }
-        };
+        let refused = self.link.table().refused.clone().filter(|(next, _)| self.id < *next);
+        let fault =
+            refused.map_or_else(|| DownstreamFault::TimedOut { after: limit.time() }, |(_, fault)| fault);
         match self.take_back("timed out") {
             true => fault.during(&self.link.name),
             false => fault.before(&self.link.name),

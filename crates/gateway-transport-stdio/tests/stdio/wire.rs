@@ -57,10 +57,14 @@ async fn a_legacy_servers_ping_is_answered_and_a_modern_ones_is_not() {
 
 #[tokio::test]
 async fn an_answer_that_is_no_answer_fails_its_call_at_once() {
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{}{}}}"#, "[".repeat(200), "]".repeat(200));
     for (answer, reason) in [
         (r#"{"jsonrpc":"2.0","id":2,"result":7}"#, "`result` is not an object"),
         (r#"{"jsonrpc":"2.0","id":2}"#, "neither `method` nor `result` nor `error`"),
         (r#"{"id":2,"result":{}}"#, "`jsonrpc` is not \"2.0\""),
+        (r#"{"jsonrpc":"2.0","result":{"a":1,"a":2},"id":2}"#, "\"a\""),
+        (r#"{"jsonrpc":"2.0","id":"x","result":{"a":1,"a":2}}"#, "\"a\""),
+        (&deep, "128"),
     ] {
         let line = format!("read -r _; echo '{answer}'; cat >/dev/null");
         let session = script(Era::Legacy, "2025-11-25", &line).await;
@@ -73,6 +77,26 @@ async fn an_answer_that_is_no_answer_fails_its_call_at_once() {
         r#"read -r _; echo '{"jsonrpc":"2.0","id":2,"result":{"resultType":"new"}}'; cat >/dev/null"#;
     let error = fault(call(&script(Era::Modern, "2026-07-28", answer).await, "a", "{}").await);
     assert!(error.to_string().contains("unknown resultType"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_request_of_the_servers_costs_no_call_of_the_same_id() {
+    for bad in [r#"{"jsonrpc":"2.0","id":2,"method":"roots/list","params":7}"#, r#"{"error":"no disk"}"#] {
+        let line = format!(
+            r#"read -r _; echo '{bad}'; echo '{{"jsonrpc":"2.0","id":2,"result":{{"n":2}}}}'; cat >/dev/null"#
+        );
+        let session = script(Era::Legacy, "2025-11-25", &line).await;
+        assert_eq!(result(&session, "a", "{}").await.as_str(), r#"{"n":2}"#, "for {bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_answer_that_names_nobody_is_told_at_the_timeout_of_the_one_it_was_for() {
+    let line = r#"read -r _; read -r _; echo '{"jsonrpc":"2.0","result":{"a":1,"a":2}}'; echo '{"jsonrpc":"2.0","id":3,"result":{"n":3}}'; cat >/dev/null"#;
+    let session = script(Era::Legacy, "2025-11-25", line).await;
+    let (two, three) = tokio::join!(call(&session, "a", "{}"), call(&session, "b", "{}"));
+    assert!(matches!(fault(two).fault, DownstreamFault::Nonsense { .. }));
+    assert_eq!(complete(three).as_str(), r#"{"n":3}"#);
 }
 
 #[tokio::test]
@@ -164,4 +188,35 @@ async fn what_a_server_says_of_its_refusal_holds_no_secrets() {
     config.protocol = Some(gateway_protocol::Revision::V2025_11_25);
     let error = fault(factory(config).0.open(&profile(Era::Legacy)).await).to_string();
     assert!(error.contains("no key [hidden]") && !error.contains("s3cret"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_changes_its_era_between_restarts_costs_no_opening() {
+    let upgraded = std::env::temp_dir().join(marker("upgraded"));
+    let server = format!(
+        r#"n=0; while read -r line; do n=$((n+1)); refusal='"error":{{"code":-32601,"message":"no"}}'
+        if [ -e '{}' ]; then old=$refusal; new='"result":{{"supportedVersions":["2026-07-28"],"capabilities":{{}}}}'
+        else new=$refusal; old='"result":{{"protocolVersion":"2025-11-25","capabilities":{{}}}}'; fi
+        case $line in *server/discover*) a=$new;; *'"initialize"'*) a=$old;; *) continue;; esac
+        echo "{{\"jsonrpc\":\"2.0\",\"id\":$n,$a}}"; done"#,
+        upgraded.display()
+    );
+    let config = StdioConfig::new(["sh", "-c", &server].map(str::to_owned).to_vec(), us());
+    let (factory, _) = factory(config);
+    for (modern, want) in [
+        (false, Era::Modern),
+        (true, Era::Modern),
+        (false, Era::Legacy),
+        (true, Era::Legacy),
+        (false, Era::Legacy),
+    ] {
+        if modern {
+            std::fs::write(&upgraded, "").unwrap();
+        } else {
+            drop(std::fs::remove_file(&upgraded));
+        }
+        let session = factory.open(&profile(want)).await.unwrap();
+        assert_eq!(session.peer().era, if modern { Era::Modern } else { Era::Legacy });
+        session.close().await;
+    }
 }

@@ -417,8 +417,12 @@ key = "s3cr3t-client-key"
 
 #[test]
 fn a_ca_file_without_certificates_is_found_before_anything_starts() {
-    let text = "[downstreams.d]\nurl = \"https://a.example\"\nca_file = \"ca.pem\"\nheaders = { Expect = \"x\" }\n";
+    let text =
+        "[downstreams.d]\nurl = \"https://a.example\"\nca_file = \"ca.pem\"\nheaders = { Expect = \"x\" }\n";
     let problems = Scene::with("g.toml", text).file("ca.pem", "not a certificate").problems().join("\n");
     assert!(problems.contains("g.toml:3: downstreams.d.ca_file: "), "{problems}");
-    assert!(problems.contains("downstreams.d.headers.Expect: the gateway sets this header itself"), "{problems}");
+    assert!(
+        problems.contains("downstreams.d.headers.Expect: the gateway sets this header itself"),
+        "{problems}"
+    );
 }

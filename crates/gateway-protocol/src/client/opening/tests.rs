@@ -121,6 +121,37 @@ fn what_is_known_is_not_asked_again() {
 }
 
 #[test]
+fn what_is_remembered_and_proves_wrong_is_asked_again_once() {
+    let refused = r#""error":{"code":-32601,"message":"no"}"#;
+    let dates = r#""error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}"#;
+    let check = |want, (modern, legacy), script: Script<'_>, expected: Result<&str, &str>| {
+        let ended = play(want, None, Knowledge { modern, legacy }, script);
+        match (&ended, expected) {
+            (Ok(protocol), Ok(expected)) => assert_eq!(protocol, expected, "for {script:?}"),
+            (Err(reason), Err(expected)) => assert!(reason.contains(expected), "{reason} for {script:?}"),
+            _ => panic!("{ended:?} for {script:?}"),
+        }
+    };
+    let (was_legacy, was_modern) = ((Some(false), Some(true)), (Some(true), Some(false)));
+    for want in [Era::Modern, Era::Legacy] {
+        for refusal in [refused, "404", "exit"] {
+            check(want, was_legacy, &[(INITIALIZE, refusal), (DISCOVER, MODERN)], Ok("2026-07-28"));
+            check(want, was_modern, &[(DISCOVER, refusal), (INITIALIZE, LEGACY)], Ok("2025-06-18"));
+        }
+        check(want, was_legacy, &[(INITIALIZE, refused), (DISCOVER, refused)], Err("neither"));
+        check(want, was_legacy, &[(INITIALIZE, "exit"), (DISCOVER, "exit")], Err("exit status 1"));
+        check(
+            want,
+            was_modern,
+            &[(DISCOVER, refused), (INITIALIZE, refused)],
+            Err("refuses `initialize`: error -32601"),
+        );
+    }
+    let refusals = [(DISCOVER, dates), (INITIALIZE, refused)];
+    check(Era::Modern, (None, None), &refusals, Err("refuses `initialize`: error -32601"));
+}
+
+#[test]
 fn silence_is_not_waited_for_twice() {
     let config = OpeningConfig { want: Era::Modern, only: None, client: Implementation::new("g", "G", "1") };
     let (mut opening, _) = Opening::start(config, Knowledge::default());
