@@ -201,3 +201,29 @@ impl Body for ResponseBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn where_responses_share_a_connection_they_are_given_in_small_pieces() {
+        let text = vec![b'x'; 2 * PIECE + 5];
+        for (version, sizes) in
+            [(Version::HTTP_11, &[2 * PIECE + 5][..]), (Version::HTTP_2, &[PIECE, PIECE, 5])]
+        {
+            let serving = Serving::new(Arc::default(), version);
+            let mut body = ResponseBody::whole(text.clone().into()).during(serving);
+            let mut left = text.len();
+            for size in sizes {
+                assert_eq!((body.size_hint().exact(), body.is_end_stream()), (Some(left as u64), false));
+                let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();
+                assert_eq!(piece.len(), *size, "{version:?}");
+                left -= size;
+            }
+            assert!(body.is_end_stream() && body.frame().await.is_none());
+        }
+    }
+}
