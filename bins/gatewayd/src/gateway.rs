@@ -77,6 +77,7 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
     server.listen = config.listen;
     server.admin_listen = config.admin_listen;
     server.allow_unauthenticated = config.allow_unauthenticated;
+    server.http2 = config.http2;
     server.clients =
         config.clients.iter().map(|client| ClientKey::new(&client.name, client.key.expose())).collect();
     server.allowed_hosts = config.allowed_hosts.clone();

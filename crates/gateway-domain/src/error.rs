@@ -116,7 +116,7 @@ pub enum DownstreamFault {
         after: Duration,
     },
     /// It answered with something that is not MCP.
-    #[error("answered nonsense: {reason}")]
+    #[error("gave no valid answer: {reason}")]
     Nonsense {
         /// What was wrong with it.
         reason: String,

@@ -5,6 +5,7 @@ use gateway_domain::{
     DownstreamName, DownstreamObserver, DownstreamSession, Error, Factory, OperatorError, SessionProfile,
 };
 use gateway_protocol::client::{Knowledge, OpeningConfig};
+use tokio::sync::watch;
 
 use crate::{StdioConfig, StdioSession, opening::Attempt};
 
@@ -15,6 +16,8 @@ pub struct StdioFactory {
     observer: Arc<dyn DownstreamObserver>,
     /// What earlier sessions have taught of the server's eras (protocol.md §7.3).
     knowledge: Mutex<Knowledge>,
+    /// Has a receiver for each process that is alive.
+    alive: watch::Sender<()>,
 }
 
 impl StdioFactory {
@@ -32,7 +35,13 @@ impl StdioFactory {
                 reason: format!("downstream `{name}`: `command` is empty; name a program"),
             });
         }
-        Ok(Self { name, config: Arc::new(config), observer, knowledge: Mutex::default() })
+        Ok(Self {
+            name,
+            config: Arc::new(config),
+            observer,
+            knowledge: Mutex::default(),
+            alive: watch::Sender::new(()),
+        })
     }
 
     /// Starts the server and opens a session with it.
@@ -48,7 +57,8 @@ impl StdioFactory {
             only: self.config.protocol,
             client: self.config.client.clone(),
         };
-        let attempt = Attempt { name: &self.name, config: &self.config, observer: &self.observer };
+        let (name, config, observer) = (&self.name, &self.config, &self.observer);
+        let attempt = Attempt { name, config, observer, alive: &self.alive };
         let known = *self.knowledge();
         let verdict = Box::pin(attempt.open(wanted, known)).await;
         // A failure may come of something learnt that is not true any more.
@@ -74,5 +84,9 @@ impl Factory for StdioFactory {
 
     async fn create(&self, profile: &SessionProfile) -> Result<Self::Session, Error> {
         Ok(Arc::new(self.open(profile).await?))
+    }
+
+    async fn wound_up(&self) {
+        self.alive.closed().await;
     }
 }

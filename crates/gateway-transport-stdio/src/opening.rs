@@ -12,7 +12,10 @@ use gateway_protocol::{
     meta::Hop,
     method, write,
 };
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
 
 use crate::{StdioConfig, link::Answer, process::Process, text};
 
@@ -21,6 +24,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) name: &'a DownstreamName,
     pub(crate) config: &'a StdioConfig,
     pub(crate) observer: &'a Arc<dyn DownstreamObserver>,
+    /// Each process that is started holds a receiver until it is gone.
+    pub(crate) alive: &'a watch::Sender<()>,
 }
 
 /// An open session, or why there is none; and what was learnt of the server either way.
@@ -88,7 +93,7 @@ impl Attempt<'_> {
     }
 
     fn start(&self) -> Result<Process, Error> {
-        Process::start(self.name, self.config, self.observer)
+        Process::start(self.name, self.config, self.observer, self.alive.subscribe())
             .map_err(|reason| DownstreamFault::Unreachable { reason }.before(self.name))
     }
 

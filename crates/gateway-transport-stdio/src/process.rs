@@ -39,11 +39,13 @@ enum Stop {
 }
 
 impl Process {
-    /// Starts the process and its tasks. The error is for the operator.
+    /// Starts the process and its tasks; `alive` is held until its group is gone. The error is for the
+    /// operator.
     pub(crate) fn start(
         name: &DownstreamName,
         config: &StdioConfig,
         observer: &Arc<dyn DownstreamObserver>,
+        alive: watch::Receiver<()>,
     ) -> Result<Self, String> {
         let launched = launch::launch(config)?;
         let (link, outgoing) = Link::new(name.clone(), config);
@@ -68,6 +70,7 @@ impl Process {
         tokio::spawn(async move {
             supervisor.run().await;
             ending.send_replace(true);
+            drop(alive);
         });
         tracing::debug!(downstream = %name, pid, "started a process");
         Ok(Self { link, tail, censor, pid, stop, ended })

@@ -22,6 +22,8 @@ pub(crate) struct Config {
     pub(crate) allowed_origins: Vec<String>,
     /// Whether an address that others can reach may be served without clients.
     pub(crate) allow_unauthenticated: bool,
+    /// Whether HTTP/2 is spoken to clients that begin with it.
+    pub(crate) http2: bool,
     /// How long calls in flight may go on after SIGTERM.
     pub(crate) shutdown_grace: Duration,
     /// A second address for health and metrics; without it they are on the first.

@@ -25,6 +25,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         allowed_origins: top.list("allowed_origins", scalar::origin).unwrap_or_default(),
         allow_unauthenticated: top.read("allow_unauthenticated", scalar::flag).unwrap_or(false),
         shutdown_grace: top.read("shutdown_grace", scalar::duration(HOUR)).unwrap_or(Duration::from_secs(15)),
+        http2: top.read("http2", scalar::flag).unwrap_or(false),
         admin_listen: admin(top.table("admin")),
         names: names(top.table("names")),
         log: log(top.table("log")),
@@ -117,7 +118,7 @@ fn limits(mut table: Table<'_>) -> Limits {
     let limits = Limits {
         body_bytes: t.read("body_bytes", size(KIB..=GIB)).unwrap_or(default.body_bytes),
         body_time: t.read("body_time", duration(HOUR)).unwrap_or(default.body_time),
-        header_bytes: t.read("header_bytes", size(KIB..=MIB)).unwrap_or(default.header_bytes),
+        header_bytes: t.read("header_bytes", size(8 * KIB..=MIB)).unwrap_or(default.header_bytes),
         header_fields: t.read("header_fields", count(10..=1000)).unwrap_or(default.header_fields),
         header_time: t.read("header_time", duration(HOUR)).unwrap_or(default.header_time),
         connections: t.read("connections", count(1..=MANY)).unwrap_or(default.connections),

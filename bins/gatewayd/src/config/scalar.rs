@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use figment::value::Value;
-use http::Uri;
+use gateway_server::ServerConfig;
 
 use super::problem::{Fault, nearest};
 use super::reader::Item;
@@ -127,9 +127,9 @@ pub(super) fn socket(item: &Item<'_>) -> Result<SocketAddr, Fault> {
 /// A host as it stands in a Host header: `gateway.example` or `gateway.example:8443`.
 pub(super) fn host(item: &Item<'_>) -> Result<String, Fault> {
     let text = word(item)?;
-    match text.parse::<http::uri::Authority>() {
-        Ok(authority) if !authority.as_str().contains('@') => Ok(text.to_ascii_lowercase()),
-        _ => Err(Fault::new(format!("{text:?} is not a host"))
+    match ServerConfig::check_host(&text) {
+        Ok(()) => Ok(text.to_ascii_lowercase()),
+        Err(_) => Err(Fault::new(format!("{text:?} is not a host"))
             .hint("write \"gateway.example\" or \"gateway.example:8443\", without https:// and path")),
     }
 }
@@ -137,13 +137,7 @@ pub(super) fn host(item: &Item<'_>) -> Result<String, Fault> {
 /// An origin as browsers send it: `https://app.example`.
 pub(super) fn origin(item: &Item<'_>) -> Result<String, Fault> {
     let text = word(item)?;
-    let is_origin = text.parse::<Uri>().is_ok_and(|uri| {
-        let scheme_and_authority = uri.scheme_str().zip(uri.authority());
-        scheme_and_authority.is_some_and(|(scheme, authority)| {
-            format!("{scheme}://{authority}").eq_ignore_ascii_case(&text) && !authority.as_str().contains('@')
-        })
-    });
-    if is_origin {
+    if ServerConfig::check_origin(&text).is_ok() {
         return Ok(text.to_ascii_lowercase());
     }
     let fault = Fault::new(format!("{text:?} is not an origin"));

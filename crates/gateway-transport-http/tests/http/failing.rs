@@ -48,15 +48,15 @@ async fn statuses_are_told_apart() {
 #[tokio::test]
 async fn bodies_that_are_no_answers_are_refused() {
     const MAYBE: Execution = Execution::Possible;
-    check(|f| f.body = Some("not json".into()), "answered nonsense: not valid JSON", MAYBE).await;
-    check(|f| f.body = Some("".into()), "answered nonsense", MAYBE).await;
+    check(|f| f.body = Some("not json".into()), "gave no valid answer: not valid JSON", MAYBE).await;
+    check(|f| f.body = Some("".into()), "gave no valid answer", MAYBE).await;
     check(|f| f.content_type = Some("text/html".into()), "a body of type", MAYBE).await;
     check(|f| f.headers = vec![("content-encoding".into(), "gzip".into())], "a compressed body", MAYBE).await;
-    check(|f| f.filler_headers = 200, "answered nonsense", MAYBE).await;
+    check(|f| f.filler_headers = 200, "gave no valid answer", MAYBE).await;
     let filler = vec![("x-filler".to_owned(), "x".repeat(100 << 10))];
     check(|f| f.headers = filler.clone(), "answered with more than 65536 bytes", MAYBE).await;
     let filler = vec![("x-filler".to_owned(), "x".repeat(1 << 20))];
-    check(|f| f.headers = filler.clone(), "answered nonsense", MAYBE).await;
+    check(|f| f.headers = filler.clone(), "gave no valid answer", MAYBE).await;
     let large = format!("answered with more than {LIMIT} bytes");
     check(|f| f.endless_body = true, &large, MAYBE).await;
     check(|f| (f.endless_body, f.shape) = (true, Shape::Sse), &large, MAYBE).await;
@@ -143,7 +143,7 @@ async fn what_is_not_http_is_nonsense() {
     let raw = legacy("2025-11-25", |_| Act::Last("SSH-2.0-OpenSSH_9.6\r\n\r\n".into())).await;
     let session = factory(&raw.url(), |_| {}).0.open(&profile(Era::Legacy)).await.unwrap();
     let error = session.call_tool("t", &[], &params("{}"), &quiet()).await.unwrap_err();
-    assert!(fault(error).0.contains("answered nonsense"));
+    assert!(fault(error).0.contains("gave no valid answer"));
 }
 
 #[tokio::test]

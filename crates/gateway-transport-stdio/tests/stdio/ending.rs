@@ -129,3 +129,19 @@ fn a_runtime_that_goes_down_right_behind_what_was_dropped_leaves_nothing() {
         waiting.block_on(until("all are gone", || processes(&marker).is_empty()));
     }
 }
+
+#[tokio::test]
+async fn what_was_given_up_can_be_waited_for() {
+    let marker = marker("given-up");
+    let switches = format!("--silent --grandchild --ignore-eof --ignore-term --marker {marker}");
+    let (factory, _) = factory(config(&switches, |_| {}));
+    factory.wound_up().await;
+    let profile = profile(Era::Modern);
+    tokio::select! {
+        _ = factory.create(&profile) => panic!("a silent server opened a session"),
+        () = until("it has started", || processes(&marker).len() == 2) => {}
+    }
+    assert_eq!(processes(&marker).len(), 2, "it is not gone yet");
+    factory.wound_up().await;
+    assert!(processes(&marker).is_empty());
+}
