@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// The demonstration server of the built-in configuration, over stdin and stdout
     #[command(hide = true)]
     DemoServer,
+    /// The process that ends the children if the gateway is killed; the gateway starts it by itself
+    #[command(hide = true)]
+    Lifeline,
 }
 
 /// Where the configuration is.
@@ -107,7 +110,7 @@ impl Cli {
             Command::Stdio(sources) => &sources.files,
             Command::Check(report) | Command::Tools(report) => &report.sources.files,
             Command::Call(call) => &call.sources.files,
-            Command::DemoServer => &[],
+            Command::DemoServer | Command::Lifeline => &[],
         }
     }
 
@@ -131,7 +134,8 @@ impl Cli {
             | Command::Check(_)
             | Command::Tools(_)
             | Command::Call(_)
-            | Command::DemoServer => flags,
+            | Command::DemoServer
+            | Command::Lifeline => flags,
         }
     }
 }

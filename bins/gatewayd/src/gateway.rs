@@ -13,26 +13,28 @@ use gateway_registry::{
 };
 use gateway_server::{ClientKey, Ports, ServerConfig};
 use gateway_transport_http::{HttpConfig, HttpFactory};
-use gateway_transport_stdio::{InheritEnv, StdioConfig, StdioFactory};
+use gateway_transport_stdio::{InheritEnv, StdioConfig, StdioFactory, lifeline::Lifeline};
 
-use crate::config;
+use crate::{config, lifeline};
 
 /// A running gateway without a face.
 pub(crate) struct Gateway {
     pub(crate) catalog: LiveCatalog,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
     manager: Manager,
+    lifeline: Option<Arc<Lifeline>>,
 }
 
 impl Gateway {
     /// Starts everything behind the face. Must be called within the runtime.
     pub(crate) fn start(config: &config::Config) -> anyhow::Result<Self> {
+        let lifeline = lifeline::start(config);
         let mut managed = Vec::new();
         let mut sources = Vec::new();
         for downstream in &config.downstreams {
             let signal = Arc::new(Signal::new());
             if downstream.enabled {
-                managed.push(manage(config, downstream, signal.clone())?);
+                managed.push(manage(config, downstream, signal.clone(), lifeline.clone())?);
             }
             sources.push(Source {
                 name: downstream.name.clone(),
@@ -47,7 +49,7 @@ impl Gateway {
         let manager = Manager::new(managed)?;
         let catalog = LiveCatalog::start(catalog_config(config), Arc::new(manager.clone()), sources);
         let dispatcher = Arc::new(Resolve::new(catalog.clone(), manager.clone()));
-        Ok(Self { catalog, dispatcher, manager })
+        Ok(Self { catalog, dispatcher, manager, lifeline })
     }
 
     /// What a face needs of it.
@@ -63,6 +65,9 @@ impl Gateway {
     pub(crate) async fn close(&self) {
         self.catalog.close().await;
         self.manager.close().await;
+        if let Some(lifeline) = &self.lifeline {
+            lifeline.close().await;
+        }
     }
 }
 
@@ -125,6 +130,7 @@ fn manage(
     config: &config::Config,
     downstream: &config::Downstream,
     observer: Arc<dyn DownstreamObserver>,
+    lifeline: Option<Arc<Lifeline>>,
 ) -> anyhow::Result<ManagedDownstream> {
     let name = downstream.name.clone();
     let supervision = SupervisorConfig {
@@ -133,7 +139,8 @@ fn manage(
     };
     let factory: Arc<DownstreamFactory> = match &downstream.reach {
         config::Reach::Command(command) => {
-            let stdio = StdioFactory::new(name.clone(), stdio_config(config, downstream, command), observer)
+            let stdio = StdioConfig { lifeline, ..stdio_config(config, downstream, command) };
+            let stdio = StdioFactory::new(name.clone(), stdio, observer)
                 .with_context(|| format!("downstream `{name}`"))?;
             supervised(&name, stdio, &supervision)
         }

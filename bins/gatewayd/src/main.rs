@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod demo;
 mod gateway;
+mod lifeline;
 mod log;
 
 use std::{io, process::ExitCode, time::Duration};
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
                 .map(|()| ExitCode::SUCCESS)
                 .map_err(Into::into),
         );
+    }
+    if matches!(cli.command, cli::Command::Lifeline) {
+        return finish(lifeline::watch());
     }
     match load(&cli) {
         Ok(Ok(loaded)) => {

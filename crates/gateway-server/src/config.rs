@@ -100,8 +100,8 @@ pub struct Limits {
     pub connections: usize,
     /// Open connections from one address. Default 256.
     pub connections_per_peer: usize,
-    /// Bytes of a request's head; more, or in HTTP/2 more than 16 KiB, is answered 431. Less than 8,192 cannot be had and is refused at
-    /// start. Default 32 KiB.
+    /// Bytes of a request's head, which is counted to the byte; more, or in HTTP/2 more than 16 KiB, is
+    /// answered 431. Less than 8,192 cannot be had and is refused at start. Default 32 KiB.
     pub header_bytes: usize,
     /// Header fields of a request; more is answered 431. Default 100.
     pub header_fields: usize,
@@ -119,7 +119,8 @@ pub struct Limits {
     pub body_time: Duration,
     /// Bytes of all bodies that are held at one time; more is answered 503. Default 256 MiB.
     pub buffered_bytes: usize,
-    /// Requests in flight of one caller; more is answered 429. Default 64. This and the other limits for one
+    /// Requests in flight of one caller; more is answered 429. Default 64. One whose answer is larger than
+    /// 64 KiB is in flight until the answer has been written. This and the other limits for one
     /// caller hold for configured clients and for the client at the other end of stdio. Over HTTP without
     /// clients nobody can be told from anybody else, and only the limits for all hold.
     pub in_flight_per_caller: usize,

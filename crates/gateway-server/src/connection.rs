@@ -2,6 +2,7 @@
 
 use std::{convert::Infallible, pin::pin, sync::Arc};
 
+use http::header::CONNECTION;
 use hyper::{server::conn::http1::Builder, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -42,7 +43,14 @@ pub(crate) async fn serve(face: Arc<Face>, stream: TcpStream) {
     let stream = TokioIo::new(Watched::new(stream, activity.clone(), limits.clone()));
     let service = service_fn(|request: hyper::Request<_>| {
         let (face, serving) = (face.clone(), Serving::new(activity.clone(), request.version()));
-        async move { Ok::<_, Infallible>(face.answer(request).await.map(|body| body.during(serving))) }
+        let activity = activity.clone();
+        async move {
+            let response = face.answer(request).await;
+            if response.headers().contains_key(CONNECTION) {
+                activity.linger();
+            }
+            Ok::<_, Infallible>(response.map(|body| body.during(serving)))
+        }
     });
     if edge.config.http2 {
         let builder = http1_and_2(limits);

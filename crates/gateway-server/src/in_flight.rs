@@ -89,7 +89,16 @@ struct Running {
     serial: u64,
     id: RequestId,
     /// Dropped to cancel.
-    _cancel: oneshot::Sender<()>,
+    stop: oneshot::Sender<Stopped>,
+}
+
+/// Why a call is over before it has finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Its client asked for that, and waits for no answer.
+    Cancelled,
+    /// All calls of its session are. The client still waits.
+    Ended,
 }
 
 impl Calls {
@@ -99,18 +108,18 @@ impl Calls {
     /// [`Refusal::SessionUnknown`] after [`Self::end`]: a call that found its session just before must not
     /// bring it back to life downstream.
     pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<Entry, Refusal> {
-        let (cancel, cancelled) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
         let serial = self.next.fetch_add(1, Ordering::Relaxed);
         let ended = self.with(|state| {
             if !state.ended {
-                state.calls.push(Running { serial, id: id.clone(), _cancel: cancel });
+                state.calls.push(Running { serial, id: id.clone(), stop });
             }
             state.ended
         });
         if ended {
             return Err(Refusal::SessionUnknown);
         }
-        Ok(Entry { calls: self.clone(), serial, cancelled })
+        Ok(Entry { calls: self.clone(), serial, stopped })
     }
 
     /// Cancels the calls of this id. Unknown ids are fine: the answer may have crossed the cancellation.
@@ -118,9 +127,13 @@ impl Calls {
         self.with(|state| state.calls.retain(|call| call.id != *id));
     }
 
-    /// Cancels all calls and lets none begin.
+    /// Stops all calls and lets none begin.
     pub(crate) fn end(&self) {
-        self.with(|state| *state = State { calls: Vec::new(), ended: true });
+        let ended = State { calls: Vec::new(), ended: true };
+        for call in self.with(|state| std::mem::replace(state, ended)).calls {
+            // One that has finished meanwhile hears nothing.
+            let _ = call.stop.send(Stopped::Ended);
+        }
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -133,17 +146,16 @@ impl Calls {
 pub(crate) struct Entry {
     calls: Arc<Calls>,
     serial: u64,
-    cancelled: oneshot::Receiver<()>,
+    stopped: oneshot::Receiver<Stopped>,
 }
 
 impl Entry {
-    /// What `work` gives, or `None` once it is cancelled.
-    pub(crate) async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
+    /// What `work` gives, or why it was stopped.
+    pub(crate) async fn run<T>(mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
         tokio::select! {
             biased;
-            // Nothing is ever sent: the sender is dropped.
-            _ = &mut self.cancelled => None,
-            done = work => Some(done),
+            stopped = &mut self.stopped => Err(stopped.unwrap_or(Stopped::Cancelled)),
+            done = work => Ok(done),
         }
     }
 }

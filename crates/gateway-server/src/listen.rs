@@ -10,7 +10,7 @@ use crate::{
     auth::{Principal, take},
     edge::{Edge, Phase},
     endpoint::{Answer, Conversation, Payload, Visit, tools::failed},
-    in_flight::Calls,
+    in_flight::Entry,
     rescue::Refusal,
     session::Session,
 };
@@ -44,22 +44,18 @@ impl Drop for Place {
 }
 
 /// Opens a modern stream: the acknowledgement with what is granted, changes as they come, and a result
-/// when the gateway shuts down. With `calls` the client ends it by its id, which it gets no answer to.
+/// when the gateway shuts down. With `entry` the client ends it by its id, which it gets no answer to.
 ///
 /// # Errors
 /// The answer to a request that opens none.
-pub(crate) fn modern(
-    visit: &Visit,
-    request: &Request,
-    calls: Option<&Arc<Calls>>,
-) -> Result<Conversation, Answer> {
-    let opened = open(visit, request, calls);
+pub(crate) fn modern(visit: &Visit, request: &Request, entry: Option<Entry>) -> Result<Conversation, Answer> {
+    let opened = open(visit, request, entry);
     let kind = opened.as_ref().err().map_or("ok", |answer| answer.kind);
     visit.edge.metrics.answered(method::LISTEN, Era::Modern, kind);
     opened
 }
 
-fn open(visit: &Visit, request: &Request, calls: Option<&Arc<Calls>>) -> Result<Conversation, Answer> {
+fn open(visit: &Visit, request: &Request, entry: Option<Entry>) -> Result<Conversation, Answer> {
     let id = request.id.clone();
     let wants_tools = filter(request).map_err(|error| failed(&error.into(), &id))?;
     if !visit.streams {
@@ -67,8 +63,7 @@ fn open(visit: &Visit, request: &Request, calls: Option<&Arc<Calls>>) -> Result<
     }
     let refused = |refusal: Refusal| refusal.answer(Era::Modern, Some(&id));
     let place = Place::take(visit).map_err(refused)?;
-    let entry = calls.map(|calls| calls.enter(&id)).transpose().map_err(refused)?;
-    let stdio = calls.is_some();
+    let stdio = entry.is_some();
     // Taken now, so that no change between here and the first look is missed.
     let changes = Changes::new(visit.edge.clone(), visit.view.clone());
     Ok(Conversation::new(|speaker| async move {
@@ -98,7 +93,7 @@ fn open(visit: &Visit, request: &Request, calls: Option<&Arc<Calls>>) -> Result<
             }
         };
         match entry {
-            Some(entry) => drop(entry.run(talk).await),
+            Some(entry) => drop(entry.run(talk).await.ok()),
             None => talk.await,
         }
     }))

@@ -28,6 +28,16 @@ pub(crate) enum Refusal {
     MethodNotAllowed {
         allow: &'static str,
     },
+    /// The path has this method for sessions, and none is named.
+    SessionNotNamed {
+        allow: &'static str,
+    },
+    /// Header fields that are too many or too large.
+    HeadTooLarge,
+    /// A transfer encoding that is not `chunked` alone.
+    Framing,
+    /// An expectation that nobody meets.
+    Expectation,
     /// A request with a body in a version of HTTP whose framing is ambiguous.
     HttpVersion,
     /// The client accepts neither JSON nor event streams, or not the one there is.
@@ -43,6 +53,8 @@ pub(crate) enum Refusal {
     Envelope(EnvelopeError),
     /// An array where the revision has none, or something that may not stand in one.
     Batch(&'static str),
+    /// A response from a client of a revision where clients are asked nothing.
+    ClientResponse,
     HeaderMismatch(HeaderMismatch),
     /// The version header and the envelope name different revisions.
     VersionMismatch,
@@ -153,6 +165,11 @@ impl Refusal {
             Self::MethodNotAllowed { .. } => {
                 invalid(S::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not have that method")
             }
+            Self::SessionNotNamed { .. } => invalid(
+                S::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "header Mcp-Session-Id is missing; without a session this path has POST only",
+            ),
             Self::HttpVersion => {
                 invalid(S::HTTP_VERSION_NOT_SUPPORTED, "http_version", "messages need HTTP/1.1 or newer")
             }
@@ -184,8 +201,29 @@ impl Refusal {
                 Verdict::new(S::BAD_REQUEST, code, kind, error.to_string())
             }
             Self::Batch(reason) => invalid(S::BAD_REQUEST, "batch", reason),
-            _ => self.overload(era).unwrap_or_else(|| self.protocol(era)),
+            _ => self.head().or_else(|| self.overload(era)).unwrap_or_else(|| self.protocol(era)),
         }
+    }
+
+    /// The rows of what a head may not be, by itself or with its message.
+    fn head(&self) -> Option<Verdict> {
+        use StatusCode as S;
+        let (status, kind, message) = match self {
+            Self::HeadTooLarge => (
+                S::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "head_too_large",
+                "the request has too many header fields, or too large ones",
+            ),
+            Self::Framing => {
+                (S::BAD_REQUEST, "framing", "Transfer-Encoding must be chunked and nothing else")
+            }
+            Self::ClientResponse => {
+                (S::BAD_REQUEST, "client_response", "2026-07-28 has no responses from clients")
+            }
+            Self::Expectation => (S::EXPECTATION_FAILED, "expectation", "Expect must be 100-continue"),
+            _ => return None,
+        };
+        Some(Verdict::new(status, code::INVALID_REQUEST, kind, message))
     }
 
     /// The rows that say "not now".

@@ -205,13 +205,15 @@ impl Client {
         });
         let (era, refusal) = match (verdict, &self.session) {
             (Verdict::Modern, _) => {
-                let (visit, calls) = (self.visit.clone(), self.calls.clone());
-                return self.spawn(async move { modern::answer(&visit, request, None, Some(&calls)).await });
+                // Entered before the next message is looked at, which may cancel it. This is refused only
+                // after an end, and these have none.
+                let (visit, entry) = (self.visit.clone(), self.calls.enter(&request.id).ok());
+                return self.spawn(async move { modern::answer(&visit, request, None, entry).await });
             }
             (Verdict::Handshake, _) => return self.handshake(&request).await,
             (Verdict::Legacy, Some(Opened { session, .. })) => {
-                let (visit, session) = (self.visit.clone(), session.clone());
-                return self.spawn(async move { legacy::answer(&visit, &session, request, false).await });
+                let answer = legacy::answer(self.visit.clone(), session.clone(), request, false);
+                return self.spawn(answer);
             }
             (Verdict::Legacy, None) if request.method == method::PING => {
                 return self.say(Answer::result(&request.id, b"{}").payload).await;
@@ -228,7 +230,8 @@ impl Client {
         self.say(answer.payload).await;
     }
 
-    /// Selects legacy semantics for messages without an envelope. A second handshake begins anew.
+    /// Selects legacy semantics for messages without an envelope. A second handshake begins anew; what is in
+    /// flight of the session before is answered that it has ended.
     async fn handshake(&mut self, request: &Request) {
         let opened = match legacy::negotiate(&self.visit, request) {
             Ok(revision) => Session::new(self.visit.principal.clone(), View::All, revision)
@@ -263,9 +266,10 @@ impl Client {
         let Some(session) = session.filter(|session| session.revision().has_batches()) else {
             return self.refuse(&Refusal::Batch("an array, where one message is expected")).await;
         };
-        let (visit, mouth) = (self.visit.clone(), self.mouth.clone());
+        let mouth = self.mouth.clone();
+        let answering = legacy::batch(&self.visit, &session, messages, false);
         self.running.spawn(async move {
-            if let Some(answers) = legacy::batch(&visit, &session, messages, false).await {
+            if let Some(answers) = answering.await {
                 let _ = mouth.send(answers).await;
             }
         });
@@ -318,7 +322,15 @@ fn tell_changes(
     }
 }
 
-async fn write(mut messages: mpsc::Receiver<Payload>, writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+/// Writes until nobody has anything to say.
+async fn write(messages: mpsc::Receiver<Payload>, writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+    write_all(messages, writer).await.map_err(|error| match error.kind() {
+        kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, "the client has closed our standard output"),
+        _ => error,
+    })
+}
+
+async fn write_all(mut messages: mpsc::Receiver<Payload>, writer: impl AsyncWrite + Unpin) -> io::Result<()> {
     let mut writer = BufWriter::new(writer);
     while let Some(Payload(parts)) = messages.recv().await {
         for part in &parts {

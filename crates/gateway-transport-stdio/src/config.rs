@@ -1,6 +1,8 @@
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use gateway_protocol::{Implementation, Revision};
+
+use crate::lifeline::Lifeline;
 
 const TERMINATE: Duration = Duration::from_secs(2);
 
@@ -54,6 +56,9 @@ pub struct StdioConfig {
     pub stderr_burst_bytes: usize,
     /// The most lines on stdout in a row that are no messages; more end the session. Default: 100.
     pub noise_limit: u32,
+    /// Who ends the process if the gateway is killed; it also puts
+    /// [`lifeline::VARIABLE`](crate::lifeline::VARIABLE) into the environment. Default: nobody.
+    pub lifeline: Option<Arc<Lifeline>>,
 }
 
 impl StdioConfig {
@@ -80,6 +85,7 @@ impl StdioConfig {
             stderr_bytes_per_second: 16 << 10,
             stderr_burst_bytes: 64 << 10,
             noise_limit: 100,
+            lifeline: None,
         }
     }
 

@@ -1,9 +1,11 @@
 //! A child and everything it started: one process group, ended as one.
 
-use std::{fmt, io, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::{process::Child, signal::unix};
+
+use crate::lifeline::{Held, Lifeline};
 
 /// How the leader of a group ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ impl fmt::Display for Exit {
 ///
 /// Dropping it kills the group, as when the runtime goes down under the supervisor.
 pub(crate) struct Group {
+    /// Goes before the child, which may be reaped as it goes.
+    held: Option<Held>,
     child: Child,
     leader: Pid,
     ends: unix::Signal,
@@ -38,14 +42,19 @@ pub(crate) struct Group {
 impl Group {
     /// Takes charge of a child that was spawned as the leader of a new group. `ends` must hear SIGCHLD
     /// since before that.
-    pub(crate) fn new(child: Child, ends: unix::Signal) -> io::Result<Self> {
+    pub(crate) fn new(
+        child: Child,
+        ends: unix::Signal,
+        lifeline: Option<&Arc<Lifeline>>,
+    ) -> io::Result<Self> {
         let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("no process id"))?;
-        Ok(Self { child, leader, ends, reaped: false })
+        let held = lifeline.map(|lifeline| lifeline.hold(number(leader)));
+        Ok(Self { held, child, leader, ends, reaped: false })
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.leader.as_raw_nonzero().get().unsigned_abs()
+        number(self.leader)
     }
 
     /// Waits until the leader has ended, and leaves it to be reaped. Cancel-safe.
@@ -79,6 +88,7 @@ impl Group {
             tracing::warn!(pid = self.pid(), "a process does not end even though it was killed");
         } else {
             self.reaped = true;
+            self.held = None;
             if let Err(error) = self.child.wait().await {
                 tracing::debug!(pid = self.pid(), %error, "a process had been reaped already");
             }
@@ -104,6 +114,10 @@ impl Drop for Group {
         // The leader itself is reaped by tokio, after this.
         self.signal(Signal::KILL);
     }
+}
+
+fn number(leader: Pid) -> u32 {
+    leader.as_raw_nonzero().get().unsigned_abs()
 }
 
 /// How often to look when SIGCHLD cannot be heard.

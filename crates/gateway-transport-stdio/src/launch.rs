@@ -6,12 +6,13 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::Arc,
 };
 
 use rustix::fs::{Access, access};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use crate::{InheritEnv, StdioConfig, group::Group};
+use crate::{InheritEnv, StdioConfig, group::Group, lifeline};
 
 /// A process that has just been started.
 pub(crate) struct Launched {
@@ -24,6 +25,7 @@ pub(crate) struct Launched {
 /// Starts the process in a group of its own. The error is for the operator.
 ///
 /// There is no parent-death signal: it follows the thread that spawned the child, not the process (R-W18).
+/// The lifeline stands in for it.
 pub(crate) fn launch(config: &StdioConfig) -> Result<Launched, String> {
     let Some((program, arguments)) = config.command.split_first() else {
         return Err("its command is empty".into());
@@ -43,15 +45,16 @@ pub(crate) fn launch(config: &StdioConfig) -> Result<Launched, String> {
     if let Some(folder) = &config.cwd {
         command.current_dir(folder);
     }
-    start(&mut command).map_err(|error| format!("command `{program}` cannot be started: {error}"))
+    start(&mut command, config.lifeline.as_ref())
+        .map_err(|error| format!("command `{program}` cannot be started: {error}"))
 }
 
-fn start(command: &mut Command) -> io::Result<Launched> {
+fn start(command: &mut Command, lifeline: Option<&Arc<lifeline::Lifeline>>) -> io::Result<Launched> {
     // Subscribed before there is a child, so that no end is missed.
     let ends = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
     let mut child: Child = command.spawn()?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let group = Group::new(child, ends)?;
+    let group = Group::new(child, ends, lifeline)?;
     match pipes {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Launched { group, stdin, stdout, stderr }),
         _ => Err(io::Error::other("no pipes")),
@@ -65,7 +68,8 @@ fn environment(
 ) -> BTreeMap<OsString, OsString> {
     let inherited = ours.filter(|(name, _)| inherits(&config.inherit_env, name));
     let declared = config.env.iter().map(|(name, value)| (name.into(), value.expose().into()));
-    inherited.chain(declared).collect()
+    let marker = config.lifeline.iter().map(|line| (lifeline::VARIABLE.into(), line.marker().into()));
+    inherited.chain(declared).chain(marker).collect()
 }
 
 fn inherits(rule: &InheritEnv, name: &OsStr) -> bool {

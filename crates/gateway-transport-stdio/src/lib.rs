@@ -4,7 +4,8 @@
 //! group of its own with an environment of what it needs and what is declared; one task each owns its
 //! stdin, stdout and stderr, and one its end. Requests are matched by id, so that calls run side by side;
 //! dropping a call cancels it and nothing else. The end comes in order: end of stdin, SIGTERM, SIGKILL to
-//! the group, and only then is the leader reaped.
+//! the group, and only then is the leader reaped. A [`lifeline`] ends the processes even if this one is
+//! killed.
 //!
 //! **Must not know**: HTTP, pools, names that clients see, policy.
 //!
@@ -42,6 +43,7 @@ mod config;
 mod factory;
 mod group;
 mod launch;
+pub mod lifeline;
 mod link;
 mod opening;
 mod process;

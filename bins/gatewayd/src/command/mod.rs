@@ -29,7 +29,7 @@ pub(crate) async fn run(command: cli::Command, config: &Config) -> anyhow::Resul
         cli::Command::Tools(report) => tools::run(config, report.json, stop).await,
         cli::Command::Call(call) => call::run(config, &call, stop).await,
         // Handled before any configuration is read.
-        cli::Command::DemoServer => Ok(ExitCode::from(USAGE)),
+        cli::Command::DemoServer | cli::Command::Lifeline => Ok(ExitCode::from(USAGE)),
     }
 }
 

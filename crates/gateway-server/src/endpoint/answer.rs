@@ -3,8 +3,12 @@ use gateway_domain::{Outcome, PeerError, RawJson, RawObject};
 use gateway_protocol::{Implementation, RequestId, code, meta, write};
 use http::StatusCode;
 
+use crate::in_flight::Permit;
+
 /// Up to this many bytes a message is written into one buffer; larger values stay where they are.
 const COPIED: usize = 8 << 10;
+/// An answer of more bytes than this is in flight until it has been written.
+const SMALL: usize = 64 << 10;
 
 /// The bytes of one message, in up to three pieces so that a large value in the middle is not copied.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +17,19 @@ pub(crate) struct Payload(pub(crate) [Bytes; 3]);
 impl Payload {
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
+    }
+
+    /// What [`Self::keeping`] makes a keeper.
+    pub(crate) fn last(&mut self) -> Option<&mut Bytes> {
+        self.0.iter_mut().rfind(|part| !part.is_empty())
+    }
+
+    /// Keeps something until the last byte has been written, or the message is dropped.
+    pub(crate) fn keeping<T: Send + 'static>(mut self, kept: T) -> Self {
+        if let Some(last) = self.last() {
+            *last = Bytes::from_owner(Keeping { bytes: std::mem::take(last), _kept: kept });
+        }
+        self
     }
 
     /// `value` between `head` and `tail`.
@@ -24,6 +41,17 @@ impl Payload {
             return head.into();
         }
         Self([head.into(), value, Bytes::copy_from_slice(tail)])
+    }
+}
+
+struct Keeping<T> {
+    bytes: Bytes,
+    _kept: T,
+}
+
+impl<T> AsRef<[u8]> for Keeping<T> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -59,6 +87,19 @@ impl Answer {
 
     pub(crate) fn ok(payload: Payload) -> Self {
         Self { status: StatusCode::OK, payload, kind: "ok" }
+    }
+
+    pub(crate) fn is_large(&self) -> bool {
+        self.payload.len() > SMALL
+    }
+
+    /// Gives a place in flight back, or keeps it if the answer is large: a client that does not read must not
+    /// be able to pile up answers (security.md §2.7).
+    pub(crate) fn holding(self, permit: Permit) -> Self {
+        if !self.is_large() {
+            return self;
+        }
+        Self { payload: self.payload.keeping(permit), ..self }
     }
 
     /// Whether this is what a cancelled request gets. It is sent only where something has to be: as the

@@ -1,6 +1,6 @@
 //! Requests and notifications of the revisions with sessions.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
 use gateway_domain::{CallerError, Era, JsonKind, RawJson};
 use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, method};
@@ -11,7 +11,7 @@ use super::{
     tools::{self, Manner},
 };
 use crate::{
-    in_flight::Detached,
+    in_flight::{Detached, Entry},
     rescue::{Refusal, rescue},
     session::Session,
 };
@@ -43,8 +43,31 @@ pub(crate) fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answ
     answer
 }
 
-/// Answers a request of a session. With `survives`, a call goes on when the reply is dropped.
-pub(crate) async fn answer(visit: &Visit, session: &Arc<Session>, request: Request, survives: bool) -> Reply {
+/// Answers a request of a session. A call can be cancelled by its id from now on, not only from when the
+/// future is first polled; with `survives` it goes on when the reply is dropped.
+pub(crate) fn answer(
+    visit: Visit,
+    session: Arc<Session>,
+    request: Request,
+    survives: bool,
+) -> impl Future<Output = Reply> + Send + 'static {
+    let is_call = request.method == method::TOOLS_CALL;
+    let entry = is_call.then(|| session.calls().enter(&request.id)).transpose();
+    async move {
+        match entry {
+            Ok(entry) => serve(&visit, &session, request, survives, entry).await,
+            Err(refusal) => refused(&visit, &request, &refusal).into(),
+        }
+    }
+}
+
+async fn serve(
+    visit: &Visit,
+    session: &Arc<Session>,
+    request: Request,
+    survives: bool,
+    entry: Option<Entry>,
+) -> Reply {
     let edge = &visit.edge;
     if request.method == method::PING {
         let answer = Answer::result(&request.id, b"{}");
@@ -58,11 +81,11 @@ pub(crate) async fn answer(visit: &Visit, session: &Arc<Session>, request: Reque
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
     match request.method.as_str() {
-        method::TOOLS_LIST => tools::list(visit, &request, Era::Legacy).await.into(),
+        method::TOOLS_LIST => tools::list(visit, &request, Era::Legacy).await.holding(permit).into(),
         method::TOOLS_CALL => {
-            let (era, key, calls) = (Era::Legacy, session.key(), Some(session.calls()));
-            let manner = Manner { era, key, log_level: None, mirrored: None, calls };
-            match tools::call(visit, request, &manner, permit) {
+            let (era, key) = (Era::Legacy, session.key());
+            let manner = Manner { era, key, log_level: None, mirrored: None };
+            match tools::call(visit, request, &manner, permit, entry) {
                 Ok(mut call) => {
                     if survives {
                         let in_use = session.enter();
@@ -87,13 +110,14 @@ pub(crate) async fn answer(visit: &Visit, session: &Arc<Session>, request: Reque
 }
 
 /// Answers the messages of an array, each by itself, in the order they stand there. `None` if none of them
-/// wants an answer (protocol.md §2.2).
-pub(crate) async fn batch(
+/// wants an answer (protocol.md §2.2). Calls can be cancelled from now on, by what follows them in the array
+/// too (§20.4).
+pub(crate) fn batch(
     visit: &Visit,
     session: &Arc<Session>,
     messages: Vec<Result<Message, EnvelopeError>>,
     survives: bool,
-) -> Option<Payload> {
+) -> impl Future<Output = Option<Payload>> + Send + 'static {
     let visit = Visit { streams: false, ..visit.clone() };
     let mut answers = Vec::new();
     let mut running = JoinSet::new();
@@ -101,13 +125,13 @@ pub(crate) async fn batch(
         match message {
             Ok(Message::Request(request)) if request.method == method::INITIALIZE => {
                 let refusal = Refusal::Batch("initialize may not stand in an array");
-                answers.push((place, refused(&visit, &request, &refusal).payload));
+                answers.push((place, refused(&visit, &request, &refusal)));
             }
             Ok(Message::Request(request)) => {
-                let (visit, session) = (visit.clone(), session.clone());
+                let answering = answer(visit.clone(), session.clone(), request, survives);
                 running.spawn(async move {
-                    match answer(&visit, &session, request, survives).await {
-                        Reply::Message(answer) => Some((place, answer.payload)),
+                    match answering.await {
+                        Reply::Message(answer) => Some((place, answer)),
                         // A visit without streams has no conversations.
                         Reply::Conversation(_) => None,
                     }
@@ -119,21 +143,33 @@ pub(crate) async fn batch(
                 let id = error.id.clone();
                 let answer = Refusal::Envelope(error).answer(Era::Legacy, id.as_ref());
                 visit.edge.metrics.refused(answer.kind);
-                answers.push((place, answer.payload));
+                answers.push((place, answer));
             }
         }
     }
-    while let Some(done) = running.join_next().await {
-        answers.extend(done.ok().flatten());
+    async move {
+        while let Some(done) = running.join_next().await {
+            answers.extend(done.ok().flatten());
+        }
+        answers.sort_by_key(|(place, _)| *place);
+        (!answers.is_empty()).then(|| array(answers))
     }
-    answers.sort_by_key(|(place, _)| *place);
-    let mut out = Vec::with_capacity(2 + answers.iter().map(|(_, answer)| answer.len() + 1).sum::<usize>());
-    for (_, answer) in &answers {
+}
+
+/// One message of many answers, which keeps what they hold.
+fn array(answers: Vec<(usize, Answer)>) -> Payload {
+    let size = answers.iter().map(|(_, answer)| answer.payload.len() + 1).sum::<usize>();
+    let (mut out, mut held) = (Vec::with_capacity(1 + size), Vec::new());
+    for (_, mut answer) in answers {
         out.push(if out.is_empty() { b'[' } else { b',' });
-        answer.0.iter().for_each(|part| out.extend_from_slice(part));
+        answer.payload.0.iter().for_each(|part| out.extend_from_slice(part));
+        if answer.is_large() {
+            held.extend(answer.payload.last().map(std::mem::take));
+        }
     }
     out.push(b']');
-    (!answers.is_empty()).then(|| out.into())
+    let array = Payload::from(out);
+    if held.is_empty() { array } else { array.keeping(held) }
 }
 
 /// Takes a notification of a session.

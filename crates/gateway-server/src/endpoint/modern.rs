@@ -1,6 +1,6 @@
 //! Requests of 2026-07-28: each stands alone (protocol.md §5.4).
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use gateway_domain::Era;
 use gateway_protocol::{
@@ -16,15 +16,15 @@ use super::{
     Answer, Reply, Visit,
     tools::{self, Manner},
 };
-use crate::{field::field, in_flight::Calls, listen, rescue::Refusal};
+use crate::{field::field, in_flight::Entry, listen, rescue::Refusal};
 
 /// Answers a request whose envelope names a modern or unknown revision. `headers` are those that repeat
-/// the body, on the face that has them; `calls` is where the request can be cancelled by its id.
+/// the body, on the face that has them; with `entry` the request can be cancelled by its id.
 pub(crate) async fn answer(
     visit: &Visit,
     request: Request,
     headers: Option<&HeaderMap>,
-    calls: Option<&Arc<Calls>>,
+    entry: Option<Entry>,
 ) -> Reply {
     let meta = match check(&request, headers) {
         Ok(meta) => meta,
@@ -32,7 +32,7 @@ pub(crate) async fn answer(
     };
     let edge = &visit.edge;
     if request.method == method::LISTEN {
-        return match listen::modern(visit, &request, calls) {
+        return match listen::modern(visit, &request, entry) {
             Ok(stream) => Reply::Conversation(stream),
             Err(answer) => answer.into(),
         };
@@ -45,8 +45,8 @@ pub(crate) async fn answer(
         method::TOOLS_CALL => {
             let key = edge.modern_key(&visit.principal.caller);
             let era = Era::Modern;
-            let manner = Manner { era, key, log_level: meta.log_level, mirrored: headers, calls };
-            match tools::call(visit, request, &manner, permit) {
+            let manner = Manner { era, key, log_level: meta.log_level, mirrored: headers };
+            match tools::call(visit, request, &manner, permit, entry) {
                 Ok(call) => call.reply().await,
                 Err(answer) => {
                     edge.answered(method::TOOLS_CALL, era, &answer);
@@ -54,7 +54,7 @@ pub(crate) async fn answer(
                 }
             }
         }
-        method::TOOLS_LIST => tools::list(visit, &request, Era::Modern).await.into(),
+        method::TOOLS_LIST => tools::list(visit, &request, Era::Modern).await.holding(permit).into(),
         // `check` has let nothing else through.
         _ => {
             let answer = Answer::result(&request.id, edge.rendered.discover.as_bytes());

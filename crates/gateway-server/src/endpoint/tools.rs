@@ -24,7 +24,7 @@ use super::{
 use crate::{
     edge::Edge,
     field::field,
-    in_flight::{Boxed, Calls, CatchUnwind, Panicked, Permit},
+    in_flight::{Boxed, CatchUnwind, Entry, Panicked, Permit, Stopped},
     metrics::Metrics,
     rescue::{Refusal, rescue},
 };
@@ -64,8 +64,6 @@ pub(crate) struct Manner<'a> {
     pub(crate) log_level: Option<LogLevel>,
     /// The headers that repeat arguments, on the face that has them.
     pub(crate) mirrored: Option<&'a HeaderMap>,
-    /// Where the call can be cancelled by its id.
-    pub(crate) calls: Option<&'a Arc<Calls>>,
 }
 
 /// A call under way: its answer, and what happens meanwhile.
@@ -74,7 +72,8 @@ pub(crate) struct InProgress {
     events: Option<Events>,
 }
 
-/// Checks a call and makes it. Nothing runs before the answer is polled.
+/// Checks a call and makes it. Nothing runs before the answer is polled. With `entry` it can be cancelled by
+/// its id.
 ///
 /// # Errors
 /// The answer to a request that does not become a call.
@@ -83,6 +82,7 @@ pub(crate) fn call(
     request: Request,
     manner: &Manner<'_>,
     permit: Permit,
+    entry: Option<Entry>,
 ) -> Result<InProgress, Answer> {
     let Request { id, params, .. } = request;
     let name = check(visit, &params, manner).map_err(|unfit| match unfit {
@@ -109,28 +109,30 @@ pub(crate) fn call(
             events: sink,
         },
     };
-    let entry = manner.calls.map(|calls| calls.enter(&id)).transpose();
-    let entry = entry.map_err(|refusal| refusal.answer(manner.era, Some(&id)))?;
     let (visit, era) = (visit.clone(), manner.era);
     let answer = async move {
         let work = visit.edge.in_time(run(&visit, id.clone(), call));
         let done = match entry {
             Some(entry) => entry.run(work).await,
-            None => Some(work.await),
+            None => Ok(work.await),
         };
-        let answer = match done {
-            Some(Some(answer)) => answer,
-            Some(None) => {
-                let answer = Refusal::ShuttingDown.answer(era, Some(&id));
-                visit.edge.answered(method::TOOLS_CALL, era, &answer);
-                answer
-            }
-            None => failed(&CallerError::Cancelled.into(), &id),
+        let unfinished = match done {
+            Ok(Some(answer)) => return answer.holding(permit),
+            Err(Stopped::Cancelled) => return failed(&CallerError::Cancelled.into(), &id),
+            Ok(None) => Refusal::ShuttingDown.answer(era, Some(&id)),
+            Err(Stopped::Ended) => ended(&id),
         };
-        drop(permit);
-        answer
+        visit.edge.answered(method::TOOLS_CALL, era, &unfinished);
+        unfinished
     };
     Ok(InProgress { answer: Box::pin(answer), events })
+}
+
+/// The answer to a call whose session has ended before it did.
+fn ended(id: &RequestId) -> Answer {
+    let mut verdict = rescue(&CallerError::SessionClosed.into());
+    verdict.may_have_executed = true;
+    verdict.answer(Some(id))
 }
 
 impl InProgress {

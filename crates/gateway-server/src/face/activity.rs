@@ -32,6 +32,8 @@ pub(crate) struct Activity {
     multiplexed: AtomicBool,
     /// Those of several that have given their peer something, and since when it is not taken.
     unread: Mutex<HashMap<usize, Instant>>,
+    /// Whether the last answer went out before its request was read to its end.
+    lingers: AtomicBool,
 }
 
 impl Activity {
@@ -46,6 +48,11 @@ impl Activity {
     pub(crate) fn end(&self) {
         *locked(&self.last) = Some(Instant::now());
         self.ended.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The connection ends with this answer, and its peer may be sending still.
+    pub(crate) fn linger(&self) {
+        self.lingers.store(true, Ordering::Release);
     }
 
     /// One of several has given its peer something.
@@ -76,6 +83,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How much, and for how long, is read and dropped of a peer that sends on after it has been answered. If
+/// it were not, the operating system would take the answer back (RFC 9112 §9.6).
+const LINGER_BYTES: usize = 16 << 20;
+const LINGER_TIME: Duration = Duration::from_secs(1);
+/// How much of it at a time.
+const SCRAP: usize = 8 << 10;
+
 /// A connection that ends itself when its peer takes too long.
 pub(crate) struct Watched<S> {
     inner: S,
@@ -91,6 +105,8 @@ pub(crate) struct Watched<S> {
     /// When writing last could not go on.
     stalled: Option<Instant>,
     writing: Option<Pin<Box<Sleep>>>,
+    /// Our end is closed; until when the peer's may not be, and how much has been dropped since.
+    closing: Option<(Instant, usize)>,
 }
 
 impl<S> Watched<S> {
@@ -108,6 +124,7 @@ impl<S> Watched<S> {
             reading,
             stalled: None,
             writing,
+            closing: None,
         }
     }
 
@@ -188,33 +205,56 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: Unpin> Watched<S> {
-    fn write<T>(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        match write(Pin::new(&mut self.inner), cx) {
-            Poll::Pending => self.poll_writing(cx).map(Err),
-            ready => {
-                self.stalled = None;
-                ready
+impl<S> Watched<S> {
+    /// What writing has come to. A socket is flushed and shut down at any time, so only bytes that it takes
+    /// are a sign of its peer.
+    fn written(&mut self, cx: &mut Context<'_>, bytes: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if bytes.is_pending() {
+            return self.poll_writing(cx).map(Err);
+        }
+        if matches!(bytes, Poll::Ready(Ok(1..))) {
+            self.stalled = None;
+        }
+        bytes
+    }
+}
+
+impl<S: AsyncRead + Unpin> Watched<S> {
+    /// Reads and drops what the peer has not been told to keep, for a while.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let (until, mut dropped) = *self.closing.get_or_insert_with(|| (Instant::now() + LINGER_TIME, 0));
+        let mut scrap = [0; SCRAP];
+        loop {
+            let mut buf = ReadBuf::new(&mut scrap);
+            match Pin::new(&mut self.inner).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) if !buf.filled().is_empty() => dropped += buf.filled().len(),
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending if dropped > 0 || self.activity.lingers.load(Ordering::Acquire) => {
+                    self.closing = Some((until, dropped));
+                    return poll_deadline(&mut self.reading, until, cx).map(drop);
+                }
+                Poll::Pending => return Poll::Ready(()),
+            }
+            if dropped > LINGER_BYTES || Instant::now() >= until {
+                return Poll::Ready(());
             }
         }
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.write(cx, |inner, cx| inner.poll_write(cx, buf))
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let bytes = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.written(cx, bytes)
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.write(cx, |inner, cx| inner.poll_write_vectored(cx, bufs))
+        let bytes = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        self.written(cx, bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -225,10 +265,56 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         // What is flushed last is the end of a response. Reading was looked at before that, when there was
         // still one to wait for, so the idle time begins here.
         let _ = self.poll_reading(cx);
-        self.write(cx, AsyncWrite::poll_flush)
+        match Pin::new(&mut self.inner).poll_flush(cx) {
+            Poll::Pending => self.poll_writing(cx).map(Err),
+            ready => ready,
+        }
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write(cx, AsyncWrite::poll_shutdown)
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.closing.is_none() {
+            match Pin::new(&mut self.inner).poll_shutdown(cx) {
+                Poll::Pending => return self.poll_writing(cx).map(Err),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(())) => {}
+            }
+        }
+        self.poll_linger(cx).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, duplex},
+        time::timeout,
+    };
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_bytes_are_a_sign_that_the_peer_reads() {
+        let (near, mut far) = duplex(16);
+        let limits = Limits { write_stall: Duration::from_secs(2), ..Limits::default() };
+        let mut watched = Watched::new(near, Arc::default(), limits);
+        watched.write_all(&[0; 16]).await.unwrap();
+        let mut bytes = 0;
+        let from = Instant::now();
+        let stalled = async {
+            loop {
+                match timeout(Duration::from_millis(500), watched.write(b"x")).await {
+                    Ok(Ok(written)) => bytes += written,
+                    Ok(Err(error)) => return error.kind(),
+                    Err(_) => watched.flush().await.unwrap(),
+                }
+                if bytes == 0 && from.elapsed() >= Duration::from_millis(1500) {
+                    far.read_exact(&mut [0; 1]).await.unwrap();
+                }
+            }
+        };
+        let ended = timeout(Duration::from_secs(20), stalled).await;
+        assert_eq!((ended, bytes), (Ok(io::ErrorKind::TimedOut), 1));
+        let took = from.elapsed();
+        assert!((Duration::from_millis(3500)..Duration::from_secs(5)).contains(&took), "after {took:?}");
     }
 }

@@ -22,6 +22,8 @@ use crate::{
 
 /// A modern path takes POST only; the others are for sessions (protocol.md §7.1).
 const NO_SUCH_METHOD: Refusal = Refusal::MethodNotAllowed { allow: "GET, POST, DELETE" };
+/// The others, of a client that names none.
+const NO_SESSION_NAMED: Refusal = Refusal::SessionNotNamed { allow: "GET, POST, DELETE" };
 
 /// How long a client that ends its session waits for what it held downstream.
 const DELETE_TIME: Duration = Duration::from_secs(5);
@@ -118,6 +120,9 @@ async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut
             Message::Request(request) => return handshake(visit, &request),
             Message::Notification(_) | Message::Response(_) => return Posted::Accepted,
         },
+        Verdict::Legacy if matches!(message, Message::Response(_)) && is_modern(headers) => {
+            Refusal::ClientResponse
+        }
         Verdict::Legacy => match session(visit, headers) {
             Ok(session) => {
                 held.keep(session.enter());
@@ -187,7 +192,9 @@ fn handshake(visit: &Visit, request: &Rpc) -> Posted {
 
 async fn in_session(visit: &Visit, session: &Arc<Session>, message: Message) -> Posted {
     match message {
-        Message::Request(request) => Posted::Reply(legacy::answer(visit, session, request, true).await),
+        Message::Request(request) => {
+            Posted::Reply(legacy::answer(visit.clone(), session.clone(), request, true).await)
+        }
         Message::Notification(notification) => {
             legacy::notice(session, &notification);
             Posted::Accepted
@@ -199,6 +206,7 @@ async fn in_session(visit: &Visit, session: &Arc<Session>, message: Message) -> 
 
 async fn batch(visit: &Visit, messages: Vec<Result<Message, EnvelopeError>>, headers: &HeaderMap) -> Posted {
     let refusal = match session(visit, headers) {
+        _ if is_modern(headers) => Refusal::Batch("2026-07-28 has no arrays of messages"),
         Ok(session) if session.revision().has_batches() => {
             let _in_use = session.enter();
             return match legacy::batch(visit, &session, messages, true).await {
@@ -236,14 +244,21 @@ fn revision(header: &[u8]) -> Option<Revision> {
 
 /// The session of a GET or DELETE; without one there is no such method (protocol.md §7.1).
 fn named_session(visit: &Visit, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-    let modern = match field(headers, headers::PROTOCOL_VERSION) {
-        Field::Once(value) => revision(value).is_some_and(|revision| revision.era() == Era::Modern),
-        Field::Absent | Field::Repeated => false,
-    };
-    if modern || !headers.contains_key(headers::SESSION) {
+    if is_modern(headers) {
         return Err(NO_SUCH_METHOD);
     }
+    if !headers.contains_key(headers::SESSION) {
+        return Err(NO_SESSION_NAMED);
+    }
     session(visit, headers)
+}
+
+/// Whether the version header names a revision without sessions.
+fn is_modern(headers: &HeaderMap) -> bool {
+    match field(headers, headers::PROTOCOL_VERSION) {
+        Field::Once(value) => revision(value).is_some_and(|revision| revision.era() == Era::Modern),
+        Field::Absent | Field::Repeated => false,
+    }
 }
 
 fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {

@@ -4,13 +4,14 @@ mod accept;
 mod activity;
 mod admin;
 mod cors;
+mod head;
 mod mcp;
 mod route;
 
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 
 pub(crate) use self::activity::{Activity, Watched};
 use self::route::Route;
@@ -48,27 +49,45 @@ type Refusing = Result<Response<ResponseBody>, Refusal>;
 impl Face {
     /// Answers one request. Who may ask at all is decided here, once for all paths.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
-        // In HTTP/2 only their size is counted before.
-        if request.headers().len() > self.edge.config.limits.header_fields {
-            return empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        let framed = request.version() != Version::HTTP_2;
+        let unread = framed && !request.body().is_end_stream();
+        match self.check(&request) {
+            Ok(origin) => self.pass(request, origin, unread).await,
+            Err(refusal) => closing(self.refuse(&refusal), unread),
+        }
+    }
+
+    /// Whether anything of a request is looked at but its head. Gives the origin, if there is one.
+    fn check(&self, request: &Request<Incoming>) -> Result<Option<HeaderValue>, Refusal> {
+        let limits = &self.edge.config.limits;
+        // hyper's own bound of the size is a rough one, and in HTTP/2 it does not count.
+        if request.headers().len() > limits.header_fields || head::size(request) > limits.header_bytes {
+            return Err(Refusal::HeadTooLarge);
         }
         let checked = self.guard.check(request.version(), request.uri(), request.headers());
-        let origin = match checked {
-            Ok(origin) => origin.and_then(|origin| HeaderValue::from_str(origin).ok()),
-            Err(Refused::Malformed) => return self.refuse(&Refusal::MalformedHost),
-            Err(Refused::Host | Refused::Origin) => return self.refuse(&Refusal::Forbidden),
-        };
+        let origin = checked.map_err(|refused| match refused {
+            Refused::Malformed => Refusal::MalformedHost,
+            Refused::Host | Refused::Origin => Refusal::Forbidden,
+        })?;
+        head::check(request.headers())?;
+        Ok(origin.and_then(|origin| HeaderValue::from_str(origin).ok()))
+    }
+
+    async fn pass(
+        &self,
+        request: Request<Incoming>,
+        origin: Option<HeaderValue>,
+        unread: bool,
+    ) -> Response<ResponseBody> {
         // In HTTP/1.1 hyper leaves the body out.
         let bodiless = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
         // Where a proxy in front and we might see two different ends of a body, nothing follows it.
         let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
         let mut response = match &origin {
             Some(_) if cors::is_preflight(&request) => cors::preflight(&request),
-            _ => self.route(request).await.unwrap_or_else(|refusal| self.refuse(&refusal)),
+            _ => self.route(request).await.unwrap_or_else(|refusal| closing(self.refuse(&refusal), unread)),
         };
-        if ambiguous {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
+        response = closing(response, ambiguous);
         if let Some(origin) = origin {
             cors::expose(&mut response, origin);
         }
@@ -96,11 +115,19 @@ impl Face {
         let answer = refusal.answer(gateway_domain::Era::Modern, None);
         self.edge.metrics.refused(answer.kind);
         let mut response = message(answer);
-        if let Refusal::MethodNotAllowed { allow } = refusal {
+        if let Refusal::MethodNotAllowed { allow } | Refusal::SessionNotNamed { allow } = refusal {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
         }
         response
     }
+}
+
+/// A response after which the connection ends, if it has to.
+fn closing(mut response: Response<ResponseBody>, closes: bool) -> Response<ResponseBody> {
+    if closes {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// A response with one JSON-RPC message.

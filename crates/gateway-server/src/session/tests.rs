@@ -4,6 +4,7 @@ use gateway_domain::{Caller, DownstreamName};
 use tokio::time::advance;
 
 use super::*;
+use crate::in_flight::Stopped;
 
 fn principal(name: &str) -> Arc<Principal> {
     Principal::new(Caller::client(name))
@@ -106,7 +107,7 @@ async fn no_call_begins_in_a_session_that_has_ended() {
     let id = gateway_protocol::RequestId::from(1);
     let before = session.calls().enter(&id).unwrap();
     session.end();
-    assert_eq!(before.run(std::future::pending::<()>()).await, None);
+    assert_eq!(before.run(std::future::pending::<()>()).await, Err(Stopped::Ended));
     assert_eq!(session.calls().enter(&id).err(), Some(Refusal::SessionUnknown));
 }
 

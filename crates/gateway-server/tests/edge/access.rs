@@ -4,7 +4,7 @@ use gateway_domain::{Caller, SessionKey};
 use gateway_server::{BindError, Bound, ClientKey, Server, ServerConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
 
-use crate::support::{config, raw, start, world};
+use crate::support::{MODERN, config, post, raw, start, world};
 
 const PATHS: [&str; 5] = ["/mcp", "/mcp/files", "/healthz", "/readyz", "/metrics"];
 
@@ -228,5 +228,33 @@ async fn what_operators_ask_for_can_move_to_an_address_of_its_own() {
         r#"gateway_downstream_state{downstream="files",state="broken"} 1"#,
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_revision_does_not_have_is_said_to_be_missing_there() {
+    let server = start(|_| {}).await;
+    let modern = format!("MCP-Protocol-Version: {MODERN}\r\n");
+    let ping = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
+    let response = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    for (headers, body, text) in [
+        (modern.as_str(), ping, "2026-07-28 has no arrays of messages"),
+        (&modern, response, "2026-07-28 has no responses from clients"),
+        ("MCP-Protocol-Version: 2001-01-01\r\n", response, "does not name a revision that is spoken here"),
+    ] {
+        let answer = server.post(headers, body).await;
+        assert!(answer.status == 400 && answer.body.contains(text), "{answer:?}");
+    }
+    for method in ["GET", "DELETE"] {
+        let answer = |more: &str| {
+            let text = post(server.addr, more, "").replace("POST /mcp", &format!("{method} /mcp"));
+            let server = &server;
+            async move { server.raw(&text).await }
+        };
+        let unnamed = answer("").await;
+        assert_eq!((unnamed.status, unnamed.head.contains("allow: get, post, delete")), (405, true));
+        assert!(unnamed.body.contains("Mcp-Session-Id is missing"), "{unnamed:?}");
+        let modern = answer(&modern).await;
+        assert!(modern.status == 405 && !modern.body.contains("Mcp-Session-Id"), "{modern:?}");
     }
 }

@@ -6,7 +6,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{MODERN, envelope, keys, post, start};
+use crate::support::{MODERN, QUIET, envelope, keys, post, start};
 
 /// Sends this and reads until the server closes; a server that does not is a failure.
 async fn until_closed(addr: std::net::SocketAddr, text: &str) -> String {
@@ -153,6 +153,99 @@ async fn a_peer_that_does_not_read_is_let_go() {
 }
 
 #[tokio::test]
+async fn a_large_answer_is_in_flight_until_it_has_been_read() {
+    const LARGE: usize = 16 << 20;
+    let server = start(|config| config.limits.body_bytes = 2 * LARGE).await;
+    let large = format!(r#"["{}"]"#, "x".repeat(LARGE));
+    *server.world.page.lock().unwrap() = gateway_domain::RawJson::parse(large).unwrap();
+    let welcome = until_closed(server.addr, &post(server.addr, "", HELLO)).await;
+    let session =
+        welcome.lines().find(|line| line.starts_with("mcp-session-id")).unwrap().to_owned() + "\r\n";
+    let modern = format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: ");
+    let list =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{}}}}}"#, envelope(MODERN));
+    let blob = format!(r#""name":"files__echo","arguments":{{"x":"{}"}}"#, "x".repeat(LARGE));
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{},{blob}}}}}"#,
+        envelope(MODERN)
+    );
+    let events = post(server.addr, &format!("{modern}tools/list\r\n"), &list)
+        .replace("Accept: application/json, ", "Accept: ");
+    let in_flight = || async { server.get("/metrics").await.body.contains("gateway_requests_in_flight 1\n") };
+    for text in [
+        post(server.addr, &format!("{modern}tools/list\r\n"), &list),
+        events,
+        post(server.addr, &format!("{modern}tools/call\r\nMcp-Name: files__echo\r\n"), &call),
+        post(server.addr, &session, r#"[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]"#),
+    ] {
+        let mut stream = TcpStream::connect(server.addr).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut begun = [0; 256];
+        let read = timeout(Duration::from_secs(5), stream.read(&mut begun)).await.unwrap().unwrap();
+        assert!(begun[..read].starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&begun[..read]));
+        tokio::time::sleep(QUIET).await;
+        assert!(in_flight().await, "while nobody reads {}", &text[..300.min(text.len())]);
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap();
+        assert!(read + rest.len() > LARGE);
+        assert!(!in_flight().await, "after the end");
+    }
+}
+
+const HELLO: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#;
+
+/// All that is sent is written before anything is read, as simple clients do.
+#[tokio::test]
+async fn who_is_refused_while_still_sending_hears_it() {
+    let server = start(|config| config.clients = keys()).await;
+    let addr = server.addr;
+    let large = "x".repeat(6 << 20);
+    let known = post(addr, "Authorization: Bearer k\r\n", &large).replace("Connection: close\r\n", "");
+    let unknown = post(addr, "", &large).replace("Connection: close\r\n", "");
+    for (text, status) in [
+        (&known, 413),
+        (&unknown, 401),
+        (&known.replace("/mcp", "/nowhere"), 404),
+        (&known.replace("application/json\r\nAccept", "text/plain\r\nAccept"), 415),
+        (&known.replace("Host: 127", "Host: 128"), 403),
+        (&known.replace("Host: ", &format!("X: {}\r\nHost: ", "x".repeat(33_000))), 431),
+    ] {
+        let mut stream = TcpStream::connect(addr).await.unwrap();
+        stream.write_all(text.as_bytes()).await.expect("the whole request can be written");
+        let mut answer = String::new();
+        let closed = timeout(Duration::from_secs(5), stream.read_to_string(&mut answer)).await;
+        closed.expect("the connection was not closed").expect("the answer is not taken back");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.to_ascii_lowercase().contains("\r\nconnection: close\r\n"), "{answer}");
+    }
+    // Nobody is listened to for ever.
+    let from = tokio::time::Instant::now();
+    let announced = post(addr, "", "").replace("Content-Length: 0", "Content-Length: 9");
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    stream.write_all(announced.as_bytes()).await.unwrap();
+    let gone = async {
+        while stream.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), gone).await.expect("the connection is still open");
+    assert!(from.elapsed() >= Duration::from_millis(900), "{:?}", from.elapsed());
+}
+
+#[tokio::test]
+async fn a_head_is_counted_to_the_byte() {
+    let server = start(|config| config.limits.header_bytes = 10_000).await;
+    let head = |size: usize| {
+        let empty = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nx: ", server.addr);
+        format!("{empty}{}\r\n\r\n", "x".repeat(size - empty.len() - 4))
+    };
+    for (size, status) in [(10_000, 200), (10_001, 431), (15_000, 431)] {
+        assert_eq!(server.raw(&head(size)).await.status, status, "for {size}");
+    }
+}
+
+#[tokio::test]
 async fn requests_in_flight_are_bounded_by_caller_and_in_all() {
     for (per_caller, all, status) in [(2, 100, 429), (100, 2, 503)] {
         let server = start(|config| {
@@ -261,6 +354,7 @@ async fn framing_that_two_readers_may_see_differently_is_not_served() {
     let kept = format!("Host: {addr}\r\nContent-Type: application/json\r\n");
     let head = format!("{kept}Connection: close\r\n");
     let length = ping.len();
+    let chunked = format!("{length:x}\r\n{ping}\r\n0\r\n\r\n");
     for (text, expected) in [
         // Two lengths.
         (
@@ -273,6 +367,24 @@ async fn framing_that_two_readers_may_see_differently_is_not_served() {
         (format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: {length}, {length}\r\n\r\n{ping}"), 400),
         // Encodings that are no framing.
         (format!("POST /mcp HTTP/1.1\r\n{head}Transfer-Encoding: gzip\r\n\r\n{ping}"), 400),
+        (format!("POST /mcp HTTP/1.1\r\n{head}Transfer-Encoding: gzip, chunked\r\n\r\n{chunked}"), 400),
+        (
+            format!(
+                "POST /mcp HTTP/1.1\r\n{head}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 {chunked}"
+            ),
+            400,
+        ),
+        (format!("POST /healthz HTTP/1.1\r\n{head}Transfer-Encoding: Chunked\r\n\r\n{chunked}"), 405),
+        // What is expected and not met.
+        (
+            format!("POST /mcp HTTP/1.1\r\n{head}Expect: 200-ok\r\nContent-Length: {length}\r\n\r\n{ping}"),
+            417,
+        ),
+        (
+            format!("POST /healthz HTTP/1.1\r\n{head}Expect: 100-Continue\r\nContent-Length: 3\r\n\r\nxxx"),
+            405,
+        ),
         (format!("POST /mcp HTTP/1.1\r\n{head}Transfer-Encoding: chunked, identity\r\n\r\n{ping}"), 400),
         // Bodies of HTTP/1.0.
         (format!("POST /mcp HTTP/1.0\r\n{head}Content-Length: {length}\r\n\r\n{ping}"), 505),
@@ -292,7 +404,6 @@ async fn framing_that_two_readers_may_see_differently_is_not_served() {
     for order in
         ["Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3"]
     {
-        let chunked = format!("{length:x}\r\n{ping}\r\n0\r\n\r\n");
         let next = format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\n\r\n");
         let answer =
             until_closed(addr, &format!("POST /mcp HTTP/1.1\r\n{kept}{order}\r\n\r\n{chunked}{next}")).await;

@@ -1,4 +1,8 @@
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use gateway_domain::SessionKey;
 use gateway_server::{ServerConfig, stdio};
@@ -51,10 +55,7 @@ impl Client {
     }
 
     async fn initialize(&mut self, revision: &str) -> String {
-        let hello = format!(
-            r#"{{"jsonrpc":"2.0","id":"h","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{}}}}}}"#
-        );
-        let answer = self.ask(&hello).await;
+        let answer = self.ask(&hello(revision)).await;
         self.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         answer
     }
@@ -260,7 +261,9 @@ async fn a_client_that_does_not_listen_any_more_ends_everything() {
     client.lines = BufReader::new(tokio::io::duplex(1).0).lines();
     client.say(&modern("2", "tools/list", "")).await;
     let ended = timeout(Duration::from_secs(5), client.served).await.expect("still serving").unwrap();
-    assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    let error = ended.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(error.to_string(), "the client has closed our standard output");
     world.reaches(&world.dropped, 1).await;
 }
 
@@ -287,4 +290,65 @@ async fn more_than_the_limit_is_refused_at_once() {
         answer.contains(r#""id":3,"error":{"code":-32603"#) && answer.contains("caller_overloaded"),
         "{answer}"
     );
+}
+
+fn hello(revision: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":"h","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{}}}}}}"#
+    )
+}
+
+fn cancel(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+}
+
+fn hang(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"files__hang"}}}}"#)
+}
+
+/// The reader meets both messages before any task of the first has run.
+#[tokio::test]
+async fn a_call_can_be_cancelled_in_the_same_breath() {
+    let mut client = start(|_| {});
+    client.initialize("2025-03-26").await;
+    let filter = r#""notifications":{"toolsListChanged":true},"#;
+    for call in [
+        hang("7"),
+        modern("7", "tools/call", r#""name":"files__hang","#),
+        modern("7", "subscriptions/listen", filter),
+    ] {
+        client.say(&format!("{call}\n{}", cancel("7"))).await;
+        client.world.change();
+        assert!(client.hear().await.contains(r#""notifications/tools/list_changed"}"#));
+        assert!(client.is_quiet().await, "of {call}");
+    }
+    // An array is one answer, and says that of a call which it has cancelled itself.
+    for text in [format!("[{},{}]", hang("7"), cancel("7")), format!("[{}]\n{}", hang("7"), cancel("7"))] {
+        let answer = client.ask(&text).await;
+        assert!(answer.starts_with(r#"[{"jsonrpc":"2.0","id":7,"error""#), "{answer}");
+        assert!(answer.contains(r#""kind":"cancelled""#), "{answer}");
+    }
+    assert_eq!(client.world.begun.load(Ordering::SeqCst), 0, "nothing has been called");
+}
+
+#[tokio::test]
+async fn what_a_second_handshake_ends_is_answered_once() {
+    let mut client = start(|_| {});
+    client.initialize("2025-06-18").await;
+    let world = client.world.clone();
+    client.say(&format!("{}\n{}", hang("1"), hang("2"))).await;
+    world.reaches(&world.begun, 2).await;
+    client.say(&hello("2025-11-25")).await;
+    let heard = [client.hear().await, client.hear().await, client.hear().await];
+    let of =
+        |id: &str| heard.iter().filter(|text| text.contains(&format!(r#""id":{id},"#))).collect::<Vec<_>>();
+    assert!(of("\"h\"")[0].contains(r#""protocolVersion":"2025-11-25""#), "{heard:?}");
+    for id in ["1", "2"] {
+        let answers = of(id);
+        assert_eq!(answers.len(), 1, "{heard:?}");
+        assert!(answers[0].contains(r#""kind":"session_closed""#), "{heard:?}");
+        assert!(answers[0].contains(r#""may_have_executed":true"#), "{heard:?}");
+    }
+    world.reaches(&world.dropped, 2).await;
+    assert!(client.is_quiet().await);
 }

@@ -281,6 +281,11 @@ impl Served {
         raw(self.addr, text).await
     }
 
+    pub(crate) async fn get(&self, path: &str) -> Raw {
+        let addr = self.addr;
+        self.raw(&format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n")).await
+    }
+
     /// POSTs a body with these header lines besides the usual ones.
     pub(crate) async fn post(&self, headers: &str, body: &str) -> Raw {
         self.raw(&post(self.addr, headers, body)).await

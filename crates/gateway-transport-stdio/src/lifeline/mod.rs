@@ -1,0 +1,122 @@
+//! The lifeline: what ends the children when the gateway cannot (R-75, security.md §3.2).
+//!
+//! A gateway that gets SIGKILL runs no code of its own any more. So a second process, the watcher, holds the
+//! reading end of a pipe whose writing end only the gateway has. Over it the [`Lifeline`] tells which
+//! process groups there are; when the pipe closes, however that came, [`watch`] ends what is left of them,
+//! and every other process that carries the gateway's marker in its environment: those that left their
+//! group with `setsid`.
+//!
+//! On the pipe each line is one fact: `= RUN` says what the markers of this gateway begin with, `+ GROUP`
+//! that a group has been started, `- GROUP` that it is gone.
+
+mod groups;
+mod keeper;
+mod processes;
+mod watcher;
+
+use std::{
+    fmt::{self, Write as _},
+    io::{self, Read as _},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::watch as signal;
+
+pub use self::watcher::{WatchConfig, watch};
+use self::{
+    groups::Groups,
+    keeper::{Keeper, Watcher},
+};
+
+/// The variable by which a child, and all it starts, is known to belong to one run of one gateway:
+/// `RUN-NUMBER`, where RUN is 128 random bits in hexadecimal and NUMBER counts the children.
+pub const VARIABLE: &str = "GATEWAYD_LIFELINE";
+
+/// The gateway's end of the lifeline; one serves all children. Dropping the last one lets the watcher go.
+pub struct Lifeline {
+    run: String,
+    started: AtomicU64,
+    groups: Arc<Groups>,
+    /// Closes when the watcher has been let go, or given up.
+    kept: signal::Receiver<()>,
+}
+
+impl Lifeline {
+    /// Starts the watcher, `program` with `arguments`, which has to call [`watch`] on its stdin; when it
+    /// ends too soon it is started again, at most ten times in a row. It gets an empty environment, a
+    /// process group of its own and the root as its working folder. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// There are no random bits. That the watcher cannot be started is logged, and tried again.
+    pub fn start(program: PathBuf, arguments: Vec<String>) -> io::Result<Arc<Self>> {
+        let run = random()?;
+        let groups = Arc::new(Groups::default());
+        let (keeping, kept) = signal::channel(());
+        let keeper = Keeper { program, arguments, run: run.clone(), groups: Arc::clone(&groups) };
+        // Here and not in the task: it must be there before the first child.
+        let first = Watcher::spawn(&keeper);
+        tokio::spawn(async move {
+            keeper.keep(first).await;
+            drop(keeping);
+        });
+        Ok(Arc::new(Self { run, started: AtomicU64::new(0), groups, kept }))
+    }
+
+    /// Closes the pipe and waits, at most a second, until the watcher has ended, which it does at once if
+    /// nothing is left to end. Idempotent. Cancel-safe.
+    pub async fn close(&self) {
+        self.groups.close();
+        // The only news is that nobody keeps it any more.
+        drop(self.kept.clone().changed().await);
+    }
+
+    /// What the next child is to have in [`VARIABLE`].
+    pub(crate) fn marker(&self) -> String {
+        format!("{}-{}", self.run, self.started.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Has a process group watched for as long as the guard lives.
+    pub(crate) fn hold(self: &Arc<Self>, group: u32) -> Held {
+        self.groups.started(group);
+        Held { lifeline: Arc::clone(self), group }
+    }
+}
+
+impl Drop for Lifeline {
+    fn drop(&mut self) {
+        self.groups.close();
+    }
+}
+
+impl fmt::Debug for Lifeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lifeline").finish_non_exhaustive()
+    }
+}
+
+/// A process group that is watched. To be dropped before the leader is reaped, while its number cannot be
+/// anybody else's.
+pub(crate) struct Held {
+    lifeline: Arc<Lifeline>,
+    group: u32,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.lifeline.groups.ended(self.group);
+    }
+}
+
+fn random() -> io::Result<String> {
+    let mut bits = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
+    Ok(bits.iter().fold(String::with_capacity(32), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
