@@ -83,9 +83,13 @@ async fn run<C: GracefulConnection>(edge: &Edge, connection: C) -> Result<(), C:
     }
 }
 
+/// How large a connection's read buffer may grow, if its peer sends that much at once: a body that fits
+/// arrives in one piece, which is not copied. The head has a limit of its own.
+const READ_BUFFER: usize = 128 << 10;
+
 fn http1(limits: &Limits) -> Builder {
     let mut builder = Builder::new();
-    builder.header_read_timeout(None).max_buf_size(limits.header_bytes);
+    builder.header_read_timeout(None).max_buf_size(limits.header_bytes.max(READ_BUFFER));
     if limits.header_fields != DEFAULT_FIELDS {
         builder.max_headers(limits.header_fields);
     }
@@ -95,7 +99,7 @@ fn http1(limits: &Limits) -> Builder {
 /// HTTP/2 is for peers that begin with its preface.
 fn http1_and_2(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().header_read_timeout(None).max_buf_size(limits.header_bytes);
+    builder.http1().header_read_timeout(None).max_buf_size(limits.header_bytes.max(READ_BUFFER));
     if limits.header_fields != DEFAULT_FIELDS {
         builder.http1().max_headers(limits.header_fields);
     }

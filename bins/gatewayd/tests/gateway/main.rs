@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
 
 mod commands;
+mod lifeline;
 mod serve;
 mod stdio;
 mod support;

@@ -77,6 +77,10 @@ impl Serving {
         Self { child, url, started_in: begun.elapsed(), log }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }

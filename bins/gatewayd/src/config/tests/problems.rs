@@ -429,7 +429,8 @@ fn a_ca_file_without_certificates_is_found_before_anything_starts() {
 
 #[test]
 fn hosts_and_origins_are_judged_by_the_rules_of_the_edge() {
-    let text = "allowed_hosts = [\"*.example\"]\nallowed_origins = [\"null\"]\n[downstreams.d]\ncommand = [\"x\"]\n";
+    let text =
+        "allowed_hosts = [\"*.example\"]\nallowed_origins = [\"null\"]\n[downstreams.d]\ncommand = [\"x\"]\n";
     let problems = Scene::with("g.toml", text).problems().join("\n");
     assert!(problems.contains("g.toml:1: allowed_hosts[0]: \"*.example\" is not a host"), "{problems}");
     assert!(problems.contains("g.toml:2: allowed_origins[0]: \"null\" is not an origin"), "{problems}");

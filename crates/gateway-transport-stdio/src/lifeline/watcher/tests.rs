@@ -19,7 +19,7 @@ struct Shell(Child);
 impl Shell {
     fn run(script: &str, marker: Option<&str>) -> Self {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("{script}; echo; read x")]).process_group(0).env_clear();
+        command.args(["-c", &format!("{script}\necho; read x")]).process_group(0).env_clear();
         command.envs(marker.map(|marker| (VARIABLE, marker)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -39,7 +39,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        drop(leader(self.group()).map(|leader| kill_process_group(leader, Signal::KILL)));
+        let _ = leader(self.group()).map(|leader| kill_process_group(leader, Signal::KILL));
         drop(self.0.wait());
     }
 }
