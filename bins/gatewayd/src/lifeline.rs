@@ -16,7 +16,7 @@ pub(crate) fn start(config: &config::Config) -> Option<Arc<Lifeline>> {
     if !config.downstreams.iter().any(has_process) {
         return None;
     }
-    Lifeline::start(program(), vec!["lifeline".into()])
+    Lifeline::start(program(), vec!["gatewayd".into(), "lifeline".into()])
         .inspect_err(|error| {
             // A gateway that works is better than none.
             tracing::error!(%error, "no lifeline: if the gateway is killed, processes of its downstreams are left");
@@ -38,7 +38,7 @@ pub(crate) fn watch() -> anyhow::Result<ExitCode> {
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let _ignored = kinds.map(signal);
     // Else it would be `exe` in a list of processes.
-    drop(std::fs::write("/proc/self/comm", "gatewayd-line"));
+    drop(std::fs::write("/proc/self/comm", "gatewayd-watch"));
     let left = lifeline::watch(io::stdin().lock(), &lifeline::WatchConfig::default());
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

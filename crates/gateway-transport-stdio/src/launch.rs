@@ -137,6 +137,18 @@ mod tests {
         assert_eq!(names(InheritEnv::All).len(), 6);
     }
 
+    #[tokio::test]
+    async fn the_marker_of_the_lifeline_is_over_all_and_differs_for_each_child() {
+        let mut config = StdioConfig::new(vec!["x".into()], Implementation::new("g", "G", "1"));
+        config.env.insert(lifeline::VARIABLE.into(), "declared".into());
+        config.lifeline = Some(lifeline::Lifeline::start("/bin/cat".into(), vec!["cat".into()]).unwrap());
+        let marker = || environment(&config, std::iter::empty()).remove(OsStr::new(lifeline::VARIABLE));
+        let markers = [marker().unwrap(), marker().unwrap()].map(|marker| marker.into_string().unwrap());
+        let (run, number) = markers[0].split_once('-').unwrap();
+        assert_eq!((run.len(), number), (32, "0"));
+        assert_eq!(markers[1], format!("{run}-1"));
+    }
+
     #[test]
     fn programs_are_found_or_named_in_the_error() {
         let environment = BTreeMap::from([("PATH".into(), "/nowhere:/bin".into())]);

@@ -12,7 +12,8 @@ use super::groups::{Groups, Told};
 
 pub(super) struct Keeper {
     pub(super) program: PathBuf,
-    pub(super) arguments: Vec<String>,
+    /// With the name of the program.
+    pub(super) argv: Vec<String>,
     pub(super) run: String,
     pub(super) groups: Arc<Groups>,
 }
@@ -61,8 +62,10 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn spawn(keeper: &Keeper) -> io::Result<Self> {
+        let (name, arguments) = keeper.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(&keeper.program)
-            .args(&keeper.arguments)
+            .arg0(name)
+            .args(arguments)
             // No secrets, and no marker of a gateway that this one is a downstream of.
             .env_clear()
             .current_dir("/")
@@ -88,7 +91,9 @@ impl Watcher {
                 return None;
             }
             tokio::select! {
-                exit = self.child.wait() => return Some(exit.map_or_else(|error| error.to_string(), |exit| exit.to_string())),
+                exit = self.child.wait() => {
+                    return Some(exit.map_or_else(|error| error.to_string(), |exit| exit.to_string()));
+                }
                 () = groups.changed() => {}
             }
         }

@@ -22,9 +22,10 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
-use tokio::sync::watch as signal;
+use tokio::{sync::watch as signal, time::timeout};
 
 pub use self::watcher::{WatchConfig, watch};
 use self::{
@@ -46,17 +47,18 @@ pub struct Lifeline {
 }
 
 impl Lifeline {
-    /// Starts the watcher, `program` with `arguments`, which has to call [`watch`] on its stdin; when it
-    /// ends too soon it is started again, at most ten times in a row. It gets an empty environment, a
-    /// process group of its own and the root as its working folder. Must be called within a runtime.
+    /// Starts the watcher: `program`, which with these arguments (the first is its own name) has to call
+    /// [`watch`] on its stdin. When it ends too soon it is started again, at most ten times in a row. It gets
+    /// an empty environment, a process group of its own and the root as its working folder. Must be called
+    /// within a runtime.
     ///
     /// # Errors
     /// There are no random bits. That the watcher cannot be started is logged, and tried again.
-    pub fn start(program: PathBuf, arguments: Vec<String>) -> io::Result<Arc<Self>> {
+    pub fn start(program: PathBuf, argv: Vec<String>) -> io::Result<Arc<Self>> {
         let run = random()?;
         let groups = Arc::new(Groups::default());
         let (keeping, kept) = signal::channel(());
-        let keeper = Keeper { program, arguments, run: run.clone(), groups: Arc::clone(&groups) };
+        let keeper = Keeper { program, argv, run: run.clone(), groups: Arc::clone(&groups) };
         // Here and not in the task: it must be there before the first child.
         let first = Watcher::spawn(&keeper);
         tokio::spawn(async move {
@@ -66,12 +68,12 @@ impl Lifeline {
         Ok(Arc::new(Self { run, started: AtomicU64::new(0), groups, kept }))
     }
 
-    /// Closes the pipe and waits, at most a second, until the watcher has ended, which it does at once if
+    /// Closes the pipe and waits, at most two seconds, until the watcher has ended, which it does at once if
     /// nothing is left to end. Idempotent. Cancel-safe.
     pub async fn close(&self) {
         self.groups.close();
-        // The only news is that nobody keeps it any more.
-        drop(self.kept.clone().changed().await);
+        // The only news is that nobody keeps it any more. A watcher that is stopped may not even read.
+        drop(timeout(CLOSE, self.kept.clone().changed()).await);
     }
 
     /// What the next child is to have in [`VARIABLE`].
@@ -119,4 +121,37 @@ fn random() -> io::Result<String> {
         let _ = write!(text, "{byte:02x}");
         text
     }))
+}
+
+/// How long the end is waited for.
+const CLOSE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_watcher_reads_what_there_is_until_the_lifeline_is_closed() {
+        let told = std::env::temp_dir().join(format!("lifeline-{}", random().unwrap()));
+        let script = format!("cat > {}", told.display());
+        let lifeline = Lifeline::start("/bin/sh".into(), vec!["sh".into(), "-c".into(), script]).unwrap();
+        let held = lifeline.hold(7);
+        drop(lifeline.hold(8));
+        lifeline.close().await;
+        drop(held);
+        lifeline.close().await;
+        let text = std::fs::read_to_string(&told).unwrap();
+        std::fs::remove_file(&told).unwrap();
+        assert_eq!(text, format!("= {}\n+ 7\n", lifeline.run));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_that_cannot_be_started_is_tried_again_and_given_up() {
+        let begun = tokio::time::Instant::now();
+        let lifeline = Lifeline::start("/no/such/program".into(), vec!["x".into()]).unwrap();
+        drop(lifeline.kept.clone().changed().await);
+        let tried = begun.elapsed().as_secs();
+        assert!((10..60).contains(&tried), "given up after {tried} s");
+        lifeline.close().await;
+    }
 }
