@@ -217,7 +217,7 @@ proptest! {
             prop_assert_eq!(found.is_some(), members.contains_key(member), "{}", member);
         }
         if members.contains_key("inputSchema") {
-            let rendered = tool.render("d__t");
+            let rendered = tool.render("d__t", gateway_domain::Era::Modern);
             prop_assert_eq!(rendered.as_str(), text("d__t"));
         }
     }

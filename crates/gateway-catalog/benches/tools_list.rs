@@ -99,12 +99,12 @@ fn page_of_a_warm_view(bencher: Bencher<'_, '_>) {
     let catalog = runtime.block_on(async {
         let catalog = LiveCatalog::start(config, Arc::new(AllReady), (0..10).map(source).collect());
         catalog.settled(Duration::from_secs(5)).await;
-        let page = catalog.tools(&View::All, &caller, None).await.expect("the first page");
+        let page = catalog.tools(&View::All, Era::Modern, &caller, None).await.expect("the first page");
         assert!(page.tools.as_bytes().len() > 150_000, "200 tools of about 1 KB");
         catalog
     });
     bencher.bench_local(|| {
-        let mut page = pin!(catalog.tools(black_box(&View::All), &caller, None));
+        let mut page = pin!(catalog.tools(black_box(&View::All), Era::Modern, &caller, None));
         // Nothing is waited for, so the first poll has the page.
         match page.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(page) => page.expect("the first page"),

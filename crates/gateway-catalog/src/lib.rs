@@ -14,12 +14,12 @@
 //! use std::sync::Arc;
 //!
 //! use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Source};
-//! use gateway_domain::{Caller, Directory, Error, View};
+//! use gateway_domain::{Caller, Directory, Era, Error, View};
 //!
 //! /// The first page of everything that these downstreams offer.
 //! async fn first_page(sessions: Arc<dyn Listings>, sources: Vec<Source>) -> Result<String, Error> {
 //!     let catalog = LiveCatalog::start(CatalogConfig::default(), sessions, sources);
-//!     let page = catalog.tools(&View::All, &Caller::anonymous(), None).await?;
+//!     let page = catalog.tools(&View::All, Era::Modern, &Caller::anonymous(), None).await?;
 //!     Ok(page.tools.to_string())
 //! }
 //! ```

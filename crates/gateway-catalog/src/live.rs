@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use gateway_aggregate::{Listing, build};
 use gateway_domain::{
-    Caller, CallerError, Catalog, CatalogEntry, Directory, DownstreamName, DownstreamStatus, Error,
+    Caller, CallerError, Catalog, CatalogEntry, Directory, DownstreamName, DownstreamStatus, Era, Error,
     InternalError, NAMESPACE_SEPARATOR, OfferedTool, ToolsPage, View,
 };
 use tokio::{sync::watch, task::JoinSet, time::Instant};
@@ -147,10 +147,16 @@ impl LiveCatalog {
 
 #[async_trait]
 impl Directory for LiveCatalog {
-    async fn tools(&self, view: &View, _: &Caller, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+    async fn tools(
+        &self,
+        view: &View,
+        era: Era,
+        _: &Caller,
+        cursor: Option<&str>,
+    ) -> Result<ToolsPage, Error> {
         self.patience(view).await;
         match self.view(view) {
-            Some(list) => list.page(cursor),
+            Some(list) => list.page(era, cursor),
             None => Err(unknown(view)),
         }
     }

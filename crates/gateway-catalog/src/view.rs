@@ -5,7 +5,7 @@ use std::{
 };
 
 use gateway_aggregate::page;
-use gateway_domain::{CallerError, Catalog, Error, InternalError, OfferedTool, RawJson, ToolsPage};
+use gateway_domain::{CallerError, Catalog, Era, Error, InternalError, OfferedTool, RawJson, ToolsPage};
 
 /// One list of tools as clients see it: immutable, shared by all who see the same.
 pub(crate) struct ListView {
@@ -20,7 +20,22 @@ pub(crate) struct ListView {
 struct Page {
     catalog: Catalog,
     next: String,
-    rendered: OnceLock<RawJson>,
+    modern: OnceLock<RawJson>,
+    /// The same bytes where clients of both eras can read them.
+    legacy: OnceLock<RawJson>,
+}
+
+impl Page {
+    fn rendered(&self, era: Era) -> &RawJson {
+        let modern = || self.modern.get_or_init(|| render(&self.catalog, Era::Modern));
+        match era {
+            Era::Modern => modern(),
+            Era::Legacy => self.legacy.get_or_init(|| {
+                let same = self.catalog.entries().iter().all(|entry| entry.tool().is_legacy());
+                if same { modern().clone() } else { render(&self.catalog, Era::Legacy) }
+            }),
+        }
+    }
 }
 
 impl ListView {
@@ -35,7 +50,8 @@ impl ListView {
         let mut cursor = String::new();
         while let Ok((shown, next)) = page(&catalog, &cursor, page_size) {
             let last = next.is_empty();
-            pages.insert(cursor, Page { catalog: shown, next: next.clone(), rendered: OnceLock::new() });
+            let (modern, legacy) = (OnceLock::new(), OnceLock::new());
+            pages.insert(cursor, Page { catalog: shown, next: next.clone(), modern, legacy });
             if last {
                 break;
             }
@@ -58,18 +74,17 @@ impl ListView {
     }
 
     /// The page that a cursor asks for, rendered once however many ask.
-    pub(crate) fn page(&self, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+    pub(crate) fn page(&self, era: Era, cursor: Option<&str>) -> Result<ToolsPage, Error> {
         // "" is no cursor that was ever given out, but what the first page has been asked for with.
         let cursor = cursor.unwrap_or_default();
         if let Some(page) = self.pages.get(cursor) {
-            let tools = page.rendered.get_or_init(|| render(&page.catalog)).clone();
-            return Ok(answer(tools, page.next.clone()));
+            return Ok(answer(page.rendered(era).clone(), page.next.clone()));
         }
         let (shown, next) = page(&self.catalog, cursor, self.page_size).map_err(|error| match error {
             gateway_aggregate::PageError::Cursor(_) => Error::from(CallerError::InvalidCursor),
             gateway_aggregate::PageError::ZeroSize => InternalError { what: "the page size is zero" }.into(),
         })?;
-        Ok(answer(render(&shown), next))
+        Ok(answer(render(&shown, era), next))
     }
 }
 
@@ -83,6 +98,6 @@ fn answer(tools: RawJson, next: String) -> ToolsPage {
     ToolsPage { tools, next_cursor: Some(next).filter(|next| !next.is_empty()) }
 }
 
-fn render(catalog: &Catalog) -> RawJson {
-    RawJson::array(catalog.entries().iter().map(|entry| entry.tool().render(entry.name())))
+fn render(catalog: &Catalog, era: Era) -> RawJson {
+    RawJson::array(catalog.entries().iter().map(|entry| entry.tool().render(entry.name(), era)))
 }

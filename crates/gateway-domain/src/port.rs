@@ -29,11 +29,17 @@ pub trait Sessions: Send + Sync {
 /// What is offered to clients, as the edge sees it.
 #[async_trait]
 pub trait Directory: Send + Sync {
-    /// One page of tools. Waits, bounded, for downstreams that are still starting.
+    /// One page of tools, as clients of an era can read them. Waits, bounded, for downstreams that are still starting.
     ///
     /// # Errors
     /// [`crate::CallerError::InvalidCursor`], [`crate::CallerError::UnknownDownstream`].
-    async fn tools(&self, view: &View, caller: &Caller, cursor: Option<&str>) -> Result<ToolsPage, Error>;
+    async fn tools(
+        &self,
+        view: &View,
+        era: Era,
+        caller: &Caller,
+        cursor: Option<&str>,
+    ) -> Result<ToolsPage, Error>;
 
     /// A tool by the name clients are shown; `None` if there is none.
     fn tool(&self, view: &View, caller: &Caller, name: &str) -> Option<Arc<OfferedTool>>;

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, sync::Arc};
 
-use crate::{RawJson, RawObject};
+use crate::{Era, RawJson, RawObject};
 
 /// A tool as a downstream reports it: the definition's own bytes, every member included (A-2, A-W5, A-W6),
 /// and the name under which it is offered, which differs from its own name when that did not fit.
@@ -98,10 +98,20 @@ impl Tool {
         self.definition.iter().filter(|(name, _)| !KNOWN.contains(&name.as_ref()))
     }
 
+    /// Whether clients of the legacy era can read the whole definition.
+    pub fn is_legacy(&self) -> bool {
+        let Some(schema) = self.output_schema() else { return true };
+        RawObject::try_from(schema).is_ok_and(|schema| schema.get_text("type").as_deref() == Some("object"))
+    }
+
     /// The definition as a client is shown it under `exposed`: only `name` differs, and a tool without an
-    /// `inputSchema` gets `{"type":"object"}` (A-43).
-    pub fn render(&self, exposed: &str) -> RawJson {
+    /// `inputSchema` gets `{"type":"object"}` (A-43). A legacy client is not shown an `outputSchema` whose
+    /// root is no object type: it would refuse the whole list (protocol.md §20.8).
+    pub fn render(&self, exposed: &str, era: Era) -> RawJson {
         let mut edit = self.definition.edit();
+        if era == Era::Legacy && !self.is_legacy() {
+            edit = edit.remove("outputSchema");
+        }
         if *self.original != *exposed {
             edit = edit.set("name", RawJson::string(exposed).as_bytes());
         }
@@ -121,8 +131,10 @@ mod tests {
         let text = r#"{ "x-new":1.0,"name":"re\u0061d", "inputSchema":{"type":"object","n":9007199254740993},"_meta":{"a/b":[1e400]}}"#;
         let tool = Tool::from_definition(RawObject::parse(text).unwrap()).unwrap();
         assert_eq!(tool.name(), "read");
-        assert_eq!(tool.render("read").as_str(), text);
-        assert_eq!(tool.render("f__read").as_str(), text.replace(r#""re\u0061d""#, r#""f__read""#));
+        for era in [Era::Legacy, Era::Modern] {
+            assert_eq!(tool.render("read", era).as_str(), text);
+            assert_eq!(tool.render("f__read", era).as_str(), text.replace(r#""re\u0061d""#, r#""f__read""#));
+        }
         let unknown: Vec<_> = tool.unknown().map(|(name, _)| name.into_owned()).collect();
         assert_eq!(unknown, ["x-new", "_meta"]);
     }
@@ -130,7 +142,26 @@ mod tests {
     #[test]
     fn absent_stays_absent_but_for_the_schema() {
         let tool = Tool::new("t");
-        assert_eq!(tool.render("d__t").as_str(), r#"{"name":"d__t","inputSchema":{"type":"object"}}"#);
+        assert_eq!(
+            tool.render("d__t", Era::Modern).as_str(),
+            r#"{"name":"d__t","inputSchema":{"type":"object"}}"#
+        );
         assert_eq!((tool.title(), tool.icons()), (None, None));
+    }
+
+    #[test]
+    fn legacy_clients_are_spared_output_schemas_they_cannot_read() {
+        for (schema, kept) in [
+            (r#"{"type":"object","n":1.0}"#, true),
+            (r#"{"type":"array"}"#, false),
+            (r#"{"anyOf":[{"type":"object"}]}"#, false),
+            (r#"{"type":["object"]}"#, false),
+        ] {
+            let text = format!(r#"{{"name":"t","outputSchema":{schema},"inputSchema":{{}},"x":1.0}}"#);
+            let tool = Tool::from_definition(RawObject::parse(text.clone()).unwrap()).unwrap();
+            assert_eq!(tool.render("t", Era::Modern).as_str(), text);
+            let legacy = if kept { text } else { r#"{"name":"t","inputSchema":{},"x":1.0}"#.to_owned() };
+            assert_eq!(tool.render("t", Era::Legacy).as_str(), legacy);
+        }
     }
 }

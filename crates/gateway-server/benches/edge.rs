@@ -7,8 +7,8 @@ use std::{hint::black_box, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, Directory, Dispatcher, DownstreamStatus, Error, OfferedTool, Outcome, RawJson, RawObject,
-    SessionKey, Sessions, ToolsPage, View,
+    Call, Caller, Directory, Dispatcher, DownstreamStatus, Era, Error, OfferedTool, Outcome, RawJson,
+    RawObject, SessionKey, Sessions, ToolsPage, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{Ports, Server, ServerConfig};
@@ -118,7 +118,7 @@ impl World {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(&self, _: &View, _: &Caller, _: Option<&str>) -> Result<ToolsPage, Error> {
+    async fn tools(&self, _: &View, _: Era, _: &Caller, _: Option<&str>) -> Result<ToolsPage, Error> {
         Ok(ToolsPage { tools: self.page.clone(), next_cursor: None })
     }
 

@@ -271,12 +271,12 @@ impl Scene {
 
     /// The first page, as JSON text.
     pub(crate) async fn page(&self, view: &View) -> String {
-        self.catalog.tools(view, &Caller::anonymous(), None).await.unwrap().tools.to_string()
+        self.catalog.tools(view, Era::Modern, &Caller::anonymous(), None).await.unwrap().tools.to_string()
     }
 
     /// The names on the first page.
     pub(crate) async fn names(&self, view: &View) -> Vec<String> {
-        let page = self.catalog.tools(view, &Caller::anonymous(), None).await.unwrap();
+        let page = self.catalog.tools(view, Era::Modern, &Caller::anonymous(), None).await.unwrap();
         names_on(&page.tools)
     }
 }

@@ -2,7 +2,7 @@
 
 use gateway_catalog::CatalogConfig;
 use gateway_domain::{
-    Caller, CallerError, Directory, DownstreamObserver, DownstreamState, Error, RawJson, View,
+    Caller, CallerError, Directory, DownstreamObserver, DownstreamState, Era, Error, RawJson, View,
 };
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 async fn first_page(scene: &Scene, view: &View) -> RawJson {
-    scene.catalog.tools(view, &Caller::anonymous(), None).await.unwrap().tools
+    scene.catalog.tools(view, Era::Modern, &Caller::anonymous(), None).await.unwrap().tools
 }
 
 fn address(page: RawJson) -> usize {
@@ -263,7 +263,8 @@ async fn disabled_and_unknown_downstreams_have_no_view() {
     assert!(scene.catalog.has_view(&View::All) && scene.catalog.has_view(&view("on")));
     for unknown in ["off", "gone"] {
         assert!(!scene.catalog.has_view(&view(unknown)));
-        let error = scene.catalog.tools(&view(unknown), &Caller::anonymous(), None).await.unwrap_err();
+        let error =
+            scene.catalog.tools(&view(unknown), Era::Modern, &Caller::anonymous(), None).await.unwrap_err();
         assert_eq!(error, Error::from(CallerError::UnknownDownstream { name: unknown.to_owned() }));
         assert!(scene.catalog.tool(&view(unknown), &Caller::anonymous(), "t").is_none());
         assert_eq!(scene.catalog.generation(&view(unknown)), 0);

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use gateway_domain::{Outcome, PeerError, RawJson, RawObject};
+use gateway_domain::{JsonKind, Outcome, PeerError, RawJson, RawObject};
 use gateway_protocol::{Implementation, RequestId, code, meta, write};
 use http::StatusCode;
 
@@ -152,6 +152,9 @@ pub(crate) fn legacy_result(id: &RequestId, result: &RawObject) -> Answer {
     for member in ["resultType", "ttlMs", "cacheScope"] {
         edit = edit.remove(member);
     }
+    if result.get("structuredContent").is_some_and(|content| content.kind() != JsonKind::Object) {
+        edit = edit.remove("structuredContent");
+    }
     if let Some(own) = result.get_object("_meta").filter(|own| own.contains(meta::SERVER_INFO)) {
         let rest = own.edit().remove(meta::SERVER_INFO).finish();
         edit = if own.len() == 1 { edit.remove("_meta") } else { edit.set("_meta", rest.as_bytes()) };
@@ -250,6 +253,11 @@ mod tests {
             (r#"{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#, r#"{"content":[]}"#),
             (r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{},"k":1}}"#, r#"{"_meta":{"k":1}}"#),
             (r#"{"_meta":{},"content":[]}"#, r#"{"_meta":{},"content":[]}"#),
+            (
+                r#"{"content":[],"structuredContent":{"n":1.0}}"#,
+                r#"{"content":[],"structuredContent":{"n":1.0}}"#,
+            ),
+            (r#"{"content":[],"structuredContent":[1.0]}"#, r#"{"content":[]}"#),
         ] {
             let written = text(&legacy_result(&RequestId::from(7), &object(given)));
             assert_eq!(written, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{expected}}}"#), "for {given}");

@@ -38,7 +38,7 @@ pub(crate) async fn list(visit: &Visit, request: &Request, era: Era) -> Answer {
     let page = match cursor(&request.params) {
         Ok(cursor) => {
             let directory = &visit.edge.ports.directory;
-            let tools = directory.tools(&visit.view, &visit.principal.caller, cursor.as_deref());
+            let tools = directory.tools(&visit.view, era, &visit.principal.caller, cursor.as_deref());
             let page = visit.edge.in_time(CatchUnwind(tools)).await;
             page.map(|page| page.unwrap_or_else(|Panicked| Err(panicked("tools/list"))))
         }

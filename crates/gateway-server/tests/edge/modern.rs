@@ -165,7 +165,7 @@ async fn discover_and_lists_say_how_long_and_for_whom_they_hold() {
 #[tokio::test]
 async fn a_result_passes_byte_for_byte() {
     let server = start(|_| {}).await;
-    let odd = r#"{ "content":[{"type":"hologram","x":1.0}],"structuredContent":[9007199254740993,1e400],"q":null }"#;
+    let odd = r#"{ "content":[{"type":"hologram","x":1.0}],"structuredContent":{"n":[9007199254740993,1e400]},"q":null }"#;
     let answer = server.modern().call("1", "files__strange", odd).await.unwrap();
     let kept = &odd[..odd.len() - 1];
     assert_eq!(answer.result().unwrap(), format!(r#"{kept},"resultType":"complete",{OURS}}}"#));

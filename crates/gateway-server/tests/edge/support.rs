@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, DownstreamName, DownstreamState,
-    DownstreamStatus, Error, Event, OfferedTool, Outcome, ParamHeader, ParamKind, PeerError, RawJson,
+    DownstreamStatus, Era, Error, Event, OfferedTool, Outcome, ParamHeader, ParamKind, PeerError, RawJson,
     RawObject, SessionKey, Sessions, Target, Tool, ToolsPage, View,
 };
 use gateway_protocol::Implementation;
@@ -90,7 +90,7 @@ pub(crate) fn files() -> DownstreamName {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(&self, view: &View, _: &Caller, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+    async fn tools(&self, view: &View, _: Era, _: &Caller, cursor: Option<&str>) -> Result<ToolsPage, Error> {
         let page = self.page.lock().unwrap().clone();
         match (view, cursor) {
             (View::All, None) => Ok(ToolsPage { tools: page, next_cursor: Some("c\"1".to_owned()) }),
