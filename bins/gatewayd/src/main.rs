@@ -10,6 +10,7 @@ mod demo;
 mod gateway;
 mod lifeline;
 mod log;
+mod memory;
 
 use std::{io, process::ExitCode, time::Duration};
 
@@ -18,6 +19,7 @@ use clap::Parser as _;
 use config::Source;
 
 fn main() -> ExitCode {
+    memory::give_back();
     let cli = cli::Cli::parse();
     if matches!(cli.command, cli::Command::DemoServer) {
         return finish(

@@ -25,6 +25,7 @@
 //! ```
 
 mod config;
+mod definition;
 mod live;
 mod resolve;
 mod signal;

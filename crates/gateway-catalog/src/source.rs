@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use gateway_aggregate::{Listing, fit};
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamSession, DownstreamState, DownstreamStatus, Error, JsonKind,
+    DownstreamFault, DownstreamName, DownstreamSession, DownstreamState, DownstreamStatus, Error,
     OfferedTool, Tool, ToolRef,
 };
 use gateway_protocol::param_headers;
@@ -17,7 +17,7 @@ use gateway_registry::Manager;
 use tokio::time::Instant;
 
 use crate::{
-    CatalogConfig, Source,
+    CatalogConfig, Source, definition,
     walk::{Bounds, Walk, walk},
     warnings::Warnings,
 };
@@ -195,9 +195,8 @@ impl Tracked {
 
     /// The tool with what calls to it need; `None` if it cannot be called over this transport.
     fn offer(&self, tool: Tool, dropped: &mut Vec<(String, String)>) -> Option<Arc<OfferedTool>> {
-        if let Some((member, kind)) = malformed(&tool) {
-            // Official clients refuse a whole list for one such definition.
-            dropped.push((tool.original().to_string(), format!("its `{member}` is no {kind}")));
+        if let Some(fault) = definition::fault(tool.definition()) {
+            dropped.push((tool.original().to_string(), fault));
             return None;
         }
         let headers = match tool.input_schema().map(|schema| param_headers::find(&schema)) {
@@ -216,23 +215,6 @@ impl Tracked {
         // Every critical section is a few assignments.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The first member that is there and is not what every revision says it is (protocol.md §11.2).
-fn malformed(tool: &Tool) -> Option<(&'static str, &'static str)> {
-    const MEMBERS: [(&str, JsonKind, &str); 7] = [
-        ("title", JsonKind::String, "string"),
-        ("description", JsonKind::String, "string"),
-        ("inputSchema", JsonKind::Object, "object"),
-        ("outputSchema", JsonKind::Object, "object"),
-        ("annotations", JsonKind::Object, "object"),
-        ("icons", JsonKind::Array, "array"),
-        ("_meta", JsonKind::Object, "object"),
-    ];
-    let wrong = |(member, kind, _): &&(&str, JsonKind, &str)| {
-        tool.definition().get(member).is_some_and(|value| value.kind() != *kind)
-    };
-    MEMBERS.iter().find(wrong).map(|(member, _, name)| (*member, *name))
 }
 
 fn log_ready(status: &DownstreamStatus, took: Duration) {

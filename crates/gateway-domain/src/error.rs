@@ -104,7 +104,7 @@ pub enum DownstreamFault {
         reason: String,
     },
     /// It would not open a session.
-    #[error("refused the handshake: {reason}")]
+    #[error("did not open a session: {reason}")]
     Handshake {
         /// What it answered.
         reason: String,

@@ -105,7 +105,7 @@ impl Tool {
     }
 
     /// The definition as a client is shown it under `exposed`: only `name` differs, and a tool without an
-    /// `inputSchema` gets `{"type":"object"}` (A-43). A legacy client is not shown an `outputSchema` whose
+    /// `inputSchema`, or with one that has no `type`, gets `"type":"object"` there (A-43). A legacy client is not shown an `outputSchema` whose
     /// root is no object type: it would refuse the whole list (protocol.md §20.8).
     pub fn render(&self, exposed: &str, era: Era) -> RawJson {
         let mut edit = self.definition.edit();
@@ -115,8 +115,15 @@ impl Tool {
         if *self.original != *exposed {
             edit = edit.set("name", RawJson::string(exposed).as_bytes());
         }
-        if !self.definition.contains("inputSchema") {
-            edit = edit.set("inputSchema", br#"{"type":"object"}"#);
+        match self.definition.get_object("inputSchema") {
+            None if !self.definition.contains("inputSchema") => {
+                edit = edit.set("inputSchema", br#"{"type":"object"}"#);
+            }
+            Some(schema) if !schema.contains("type") => {
+                let typed = schema.edit().set("type", br#""object""#).finish();
+                edit = edit.set("inputSchema", typed.as_bytes());
+            }
+            _ => {}
         }
         edit.finish()
     }
@@ -147,6 +154,15 @@ mod tests {
             r#"{"name":"d__t","inputSchema":{"type":"object"}}"#
         );
         assert_eq!((tool.title(), tool.icons()), (None, None));
+        for (schema, shown) in
+            [("{}", r#"{"type":"object"}"#), (r#"{"x":1.0}"#, r#"{"x":1.0,"type":"object"}"#)]
+        {
+            let tool = Tool::new("t").with("inputSchema", &RawJson::parse(schema).unwrap());
+            assert_eq!(
+                tool.render("t", Era::Modern).as_str(),
+                format!(r#"{{"name":"t","inputSchema":{shown}}}"#)
+            );
+        }
     }
 
     #[test]
@@ -157,10 +173,16 @@ mod tests {
             (r#"{"anyOf":[{"type":"object"}]}"#, false),
             (r#"{"type":["object"]}"#, false),
         ] {
-            let text = format!(r#"{{"name":"t","outputSchema":{schema},"inputSchema":{{}},"x":1.0}}"#);
+            let text = format!(
+                r#"{{"name":"t","outputSchema":{schema},"inputSchema":{{"type":"object"}},"x":1.0}}"#
+            );
             let tool = Tool::from_definition(RawObject::parse(text.clone()).unwrap()).unwrap();
             assert_eq!(tool.render("t", Era::Modern).as_str(), text);
-            let legacy = if kept { text } else { r#"{"name":"t","inputSchema":{},"x":1.0}"#.to_owned() };
+            let legacy = if kept {
+                text
+            } else {
+                r#"{"name":"t","inputSchema":{"type":"object"},"x":1.0}"#.to_owned()
+            };
             assert_eq!(tool.render("t", Era::Legacy).as_str(), legacy);
         }
     }

@@ -382,7 +382,7 @@ fn downstream(error: &DownstreamError) -> Verdict {
     let (text, transient): (Cow<'static, str>, bool) = match &error.fault {
         F::Unreachable { .. } => ("cannot be reached".into(), true),
         F::Ended { .. } => ("ended before it answered".into(), true),
-        F::Handshake { .. } => ("refused the handshake".into(), false),
+        F::Handshake { .. } => ("did not open a session".into(), false),
         F::TimedOut { after } => (format!("did not answer within {after:?}").into(), true),
         F::Nonsense { .. } => ("answered with something that is not MCP".into(), false),
         F::TooLarge { limit } => (format!("answered with more than {limit} bytes").into(), false),

@@ -1,8 +1,8 @@
 use std::{process::ExitCode, sync::Arc};
 
 use gateway_domain::{
-    Call, Caller, ClientCapabilities, Directory as _, Era, Error, Exchange, Outcome, Params, RawJson,
-    RawObject, SessionKey, Silent, Target, View, printable,
+    Call, Caller, CallerError, ClientCapabilities, Directory as _, Era, Error, Exchange, Outcome, Params,
+    RawJson, RawObject, SessionKey, Silent, Target, View, printable,
 };
 
 use crate::{
@@ -56,8 +56,12 @@ fn report(name: &str, outcome: Result<Outcome, Error>) -> anyhow::Result<u8> {
             say(format_args!("error: tool `{name}` asks for input, which `gatewayd call` cannot give"));
             FAILED
         }
-        Err(error) => {
+        Err(error @ Error::Caller(CallerError::UnknownTool { .. })) => {
             say(format_args!("error: {error}; `gatewayd tools` lists what there is"));
+            FAILED
+        }
+        Err(error) => {
+            say(format_args!("error: {}", printable(&error.to_string(), 1000)));
             FAILED
         }
     })

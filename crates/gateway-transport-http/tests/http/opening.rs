@@ -285,7 +285,7 @@ async fn a_refused_end_of_the_handshake_is_said_to_be_that() {
     let (factory, _) = factory(&fake.url(), |_| {});
     let (text, _) = fault(factory.open(&profile(Era::Legacy)).await.unwrap_err());
     assert!(
-        text.contains("refused the handshake: HTTP status 400 for `notifications/initialized`"),
+        text.contains("did not open a session: HTTP status 400 for `notifications/initialized`"),
         "{text}"
     );
     eventually("the end of the session", || fake.sessions().is_empty()).await;
