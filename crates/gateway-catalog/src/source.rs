@@ -68,6 +68,9 @@ impl Tracked {
             dropped: Vec::new(),
             started: None,
             required: source.required,
+            list_age: None,
+            is_stale: false,
+            sessions: gateway_domain::SessionCounts::default(),
         };
         let settled = AtomicBool::new(!source.enabled);
         Self {

@@ -50,6 +50,6 @@ pub use port::{
     Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, OfferedTool, PeerInfo, Session,
     SessionProfile, Sessions, ToolPage, ToolsPage,
 };
-pub use status::{DownstreamState, DownstreamStatus};
+pub use status::{DownstreamState, DownstreamStatus, SessionCounts};
 pub use text::printable;
 pub use tool::Tool;

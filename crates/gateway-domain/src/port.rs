@@ -208,4 +208,11 @@ pub trait DownstreamObserver: Send + Sync {
 
     /// The session that said so, or another of this downstream, has ended unexpectedly.
     fn session_lost(&self, reason: &str);
+
+    /// The downstream is not used for a while, because too much went wrong (design §7). The reason is for
+    /// the operator.
+    fn broken(&self, _reason: &str) {}
+
+    /// A downstream that was broken has proved that it can be used.
+    fn recovered(&self) {}
 }

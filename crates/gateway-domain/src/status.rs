@@ -59,4 +59,34 @@ pub struct DownstreamStatus {
     pub started: Option<Duration>,
     /// Whether readiness waits for it.
     pub required: bool,
+    /// How long ago the list that is shown was read; `None` if there is none.
+    pub list_age: Option<Duration>,
+    /// Whether that list should have been replaced by now.
+    pub is_stale: bool,
+    /// What became of its sessions.
+    pub sessions: SessionCounts,
+}
+
+/// What became of a downstream's sessions since the gateway started, or since the downstream was
+/// reconfigured. Processes for stdio, MCP sessions or connections for HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionCounts {
+    /// Held, lent, being opened or being closed at this moment.
+    pub in_use: u64,
+    /// Waiting to be used again at this moment.
+    pub idle: u64,
+    /// Opened so far.
+    pub opened: u64,
+    /// Attempts to open one that failed.
+    pub failed: u64,
+    /// Ended without being asked to.
+    pub lost: u64,
+    /// Ended to make room for another client's.
+    pub evicted: u64,
+    /// Calls refused because all were in use.
+    pub exhausted: u64,
+    /// How often the downstream was found broken, by failing to open or by failing calls.
+    pub broken: u64,
+    /// Signs of life that were asked for and did not come.
+    pub unanswered_pings: u64,
 }

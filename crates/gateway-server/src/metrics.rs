@@ -193,6 +193,9 @@ mod tests {
             dropped: Vec::new(),
             started: None,
             required: true,
+            list_age: None,
+            is_stale: false,
+            sessions: gateway_domain::SessionCounts::default(),
         }
     }
 }

@@ -135,6 +135,9 @@ impl Directory for World {
             dropped: Vec::new(),
             started: None,
             required: true,
+            list_age: None,
+            is_stale: false,
+            sessions: gateway_domain::SessionCounts::default(),
         }]
     }
 }
