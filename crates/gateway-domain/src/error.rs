@@ -1,6 +1,6 @@
 //! Errors by fault (design §8). Each carries fields; only the edge turns them into statuses and codes.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::DownstreamName;
 
@@ -16,6 +16,9 @@ pub enum Error {
     /// The operator has to change something.
     #[error(transparent)]
     Operator(#[from] OperatorError),
+    /// A list was asked for whole or not at all, and is not whole.
+    #[error(transparent)]
+    Unlisted(#[from] UnlistedError),
     /// The gateway has a bug.
     #[error(transparent)]
     Internal(#[from] InternalError),
@@ -204,6 +207,28 @@ pub enum OperatorError {
         /// What and where.
         reason: String,
     },
+}
+
+/// Downstreams that could not be listed, where a partial list is an error (G-W6).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} could not be listed", Names(.downstreams))]
+pub struct UnlistedError {
+    /// Which ones, in the order of their names.
+    pub downstreams: Vec<DownstreamName>,
+}
+
+struct Names<'a>(&'a [DownstreamName]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.len() == 1 { "downstream" } else { "downstreams" })?;
+        let mut separator = " ";
+        for name in self.0 {
+            write!(f, "{separator}`{name}`")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
 }
 
 /// A bug in the gateway.

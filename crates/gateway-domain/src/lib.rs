@@ -39,6 +39,7 @@ pub use capabilities::ClientCapabilities;
 pub use catalog::{Catalog, CatalogEntry, DuplicateName};
 pub use error::{
     CallerError, DownstreamError, DownstreamFault, Error, Execution, InternalError, OperatorError,
+    UnlistedError,
 };
 pub use json::{DEPTH_LIMIT, JsonError, JsonKind, Key, ObjectEdit, RawJson, RawObject, Scanner};
 pub use name::{
@@ -50,6 +51,6 @@ pub use port::{
     Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, OfferedTool, PeerInfo, Session,
     SessionProfile, Sessions, ToolPage, ToolsPage,
 };
-pub use status::{DownstreamState, DownstreamStatus, SessionCounts};
+pub use status::{DownstreamState, DownstreamStatus, ListRemark, SessionCounts};
 pub use text::printable;
 pub use tool::Tool;

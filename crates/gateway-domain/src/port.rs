@@ -1,13 +1,13 @@
 //! What layers do for one another. Each trait is implemented in one crate and used in another that does
 //! not know it (design §3).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
 use crate::{
-    Call, Caller, ClientCapabilities, DownstreamName, DownstreamStatus, Era, Error, Exchange, Outcome,
-    ParamHeader, Params, RawJson, SessionKey, Tool, View,
+    Call, Caller, ClientCapabilities, DownstreamName, DownstreamStatus, Era, Error, Exchange, ListRemark,
+    Outcome, ParamHeader, Params, RawJson, SessionKey, Tool, View,
 };
 
 /// Answers calls. A stage of the pipeline is a dispatcher around a dispatcher (P-1).
@@ -29,20 +29,36 @@ pub trait Sessions: Send + Sync {
 /// What is offered to clients, as the edge sees it.
 #[async_trait]
 pub trait Directory: Send + Sync {
-    /// One page of tools, as clients of an era can read them. Waits, bounded, for downstreams that are still starting.
+    /// One page of tools, as clients of the exchange's era can read them. Waits, bounded, for downstreams
+    /// that are still starting. A downstream whose list is not for everybody is asked in that exchange's
+    /// session (G-10).
     ///
     /// # Errors
-    /// [`crate::CallerError::InvalidCursor`], [`crate::CallerError::UnknownDownstream`].
+    /// [`crate::CallerError::InvalidCursor`], [`crate::CallerError::UnknownDownstream`]; in strict mode
+    /// [`crate::UnlistedError`] (G-W6).
     async fn tools(
         &self,
         view: &View,
-        era: Era,
         caller: &Caller,
+        exchange: &Exchange,
         cursor: Option<&str>,
     ) -> Result<ToolsPage, Error>;
 
-    /// A tool by the name clients are shown; `None` if there is none.
-    fn tool(&self, view: &View, caller: &Caller, name: &str) -> Option<Arc<OfferedTool>>;
+    /// A tool by the name clients are shown; `None` if there is none. Of downstreams whose list is not for
+    /// everybody, only what this session was shown lately is known.
+    fn tool(
+        &self,
+        view: &View,
+        caller: &Caller,
+        session: &SessionKey,
+        name: &str,
+    ) -> Option<Arc<OfferedTool>>;
+
+    /// Forgets the cached list of one downstream, or of all, and reads it again (G-11). Gives how many were
+    /// forgotten; never blocks.
+    fn flush(&self, _downstream: Option<&DownstreamName>) -> usize {
+        0
+    }
 
     /// Whether the view exists.
     fn has_view(&self, view: &View) -> bool;
@@ -64,6 +80,17 @@ pub struct ToolsPage {
     pub tools: RawJson,
     /// Where the next page begins; `None` on the last.
     pub next_cursor: Option<String>,
+    /// Whether others may be shown another list, so that nobody may share this one.
+    pub is_private: bool,
+    /// The downstreams whose tools are not all there or not as they are now; empty when all is well.
+    pub remarks: Vec<ListRemark>,
+}
+
+impl ToolsPage {
+    /// A page on which all is well, the same for everybody.
+    pub fn new(tools: RawJson, next_cursor: Option<String>) -> Self {
+        Self { tools, next_cursor, is_private: false, remarks: Vec::new() }
+    }
 }
 
 /// What *resolve* knows about a tool that clients are shown.
@@ -145,6 +172,9 @@ pub struct ToolPage {
     pub next_cursor: Option<String>,
     /// Entries that are no tool definitions, by reason.
     pub skipped: Vec<String>,
+    /// How long the downstream says the list stays as it is, zero included (protocol.md §12); `None` if it
+    /// does not say.
+    pub ttl: Option<Duration>,
 }
 
 /// What a new session is opened for. By default: a modern client that can do nothing beyond the core.

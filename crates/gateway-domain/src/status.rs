@@ -67,6 +67,20 @@ pub struct DownstreamStatus {
     pub sessions: SessionCounts,
 }
 
+/// What clients are told of a downstream whose tools are not all on a list, or are old there. Nothing of it
+/// is the downstream's or the operator's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListRemark {
+    /// Its configured name.
+    pub downstream: DownstreamName,
+    /// Whether it can be used.
+    pub state: DownstreamState,
+    /// Whether the tools that are listed are those of an earlier list.
+    pub is_stale: bool,
+    /// A word for what is wrong: `starting`, `stale`, `partial`, or the kind of a failure.
+    pub kind: &'static str,
+}
+
 /// What became of a downstream's sessions since the gateway started, or since the downstream was
 /// reconfigured. Processes for stdio, MCP sessions or connections for HTTP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

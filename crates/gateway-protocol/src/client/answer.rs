@@ -1,4 +1,6 @@
-use gateway_domain::{Era, Outcome, RawObject, Tool, ToolPage};
+use std::time::Duration;
+
+use gateway_domain::{Era, Outcome, RawJson, RawObject, Tool, ToolPage};
 
 use crate::{Answer, Response};
 
@@ -52,7 +54,8 @@ pub fn tool_page(response: Response) -> Result<ToolPage, Nonsense> {
     let tools = result.get("tools").and_then(|tools| tools.elements(PAGE_LIMIT));
     let Some(tools) = tools else { return Err(Nonsense { reason: "no array `tools` in the result".into() }) };
     let next_cursor = result.get("nextCursor").and_then(|cursor| Some(cursor.to_text()?.into_owned()));
-    let mut page = ToolPage { tools: Vec::with_capacity(tools.len()), next_cursor, skipped: Vec::new() };
+    let ttl = result.get("ttlMs").and_then(|ttl| milliseconds(&ttl));
+    let mut page = ToolPage { tools: Vec::with_capacity(tools.len()), next_cursor, skipped: Vec::new(), ttl };
     for definition in tools {
         match RawObject::try_from(definition).map(Tool::from_definition) {
             Ok(Some(tool)) => page.tools.push(tool),
@@ -61,6 +64,15 @@ pub fn tool_page(response: Response) -> Result<ToolPage, Nonsense> {
         }
     }
     Ok(page)
+}
+
+/// A time as a caching hint has it: below zero is zero, a fraction is cut off (protocol.md §12).
+fn milliseconds(hint: &RawJson) -> Option<Duration> {
+    if let Some(whole) = hint.to_integer() {
+        return Some(Duration::from_millis(u64::try_from(whole).unwrap_or(0)));
+    }
+    let number: f64 = hint.as_str().parse().ok().filter(|number: &f64| number.is_finite())?;
+    Duration::try_from_secs_f64(number.max(0.0) / 1000.0).ok()
 }
 
 #[cfg(test)]
@@ -116,5 +128,22 @@ mod tests {
         assert_eq!(page.tools.iter().map(Tool::name).collect::<Vec<_>>(), ["a", "d"]);
         assert_eq!((page.skipped.len(), page.next_cursor.as_deref()), (3, Some("")));
         assert!(tool_page(response(r#"{"tools":{}}"#)).is_err());
+    }
+
+    #[test]
+    fn a_page_says_how_long_it_holds() {
+        for (hint, expected) in [
+            ("", None),
+            (r#","ttlMs":0"#, Some(0)),
+            (r#","ttlMs":1500"#, Some(1500)),
+            (r#","ttlMs":-5"#, Some(0)),
+            (r#","ttlMs":1.5e3"#, Some(1500)),
+            (r#","ttlMs":1e400"#, None),
+            (r#","ttlMs":"60""#, None),
+            (r#","ttlMs":null"#, None),
+        ] {
+            let page = tool_page(response(&format!(r#"{{"tools":[]{hint}}}"#))).unwrap();
+            assert_eq!(page.ttl, expected.map(Duration::from_millis), "for {hint}");
+        }
     }
 }
