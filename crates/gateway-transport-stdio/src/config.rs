@@ -56,8 +56,8 @@ pub struct StdioConfig {
     pub stderr_burst_bytes: usize,
     /// The most lines on stdout in a row that are no messages; more end the session. Default: 100.
     pub noise_limit: u32,
-    /// Who ends the process if the gateway is killed; it also puts
-    /// [`lifeline::VARIABLE`](crate::lifeline::VARIABLE) into the environment. Default: nobody.
+    /// Who ends the process, and what it has started, if the gateway is killed. Default: nobody; the
+    /// kernel kills the process itself then.
     pub lifeline: Option<Arc<Lifeline>>,
 }
 

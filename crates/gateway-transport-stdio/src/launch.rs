@@ -5,14 +5,16 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
-    process::Stdio,
-    sync::Arc,
+    process::{Command, Stdio},
 };
 
 use rustix::fs::{Access, access};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::{
+    process::{ChildStderr, ChildStdin, ChildStdout},
+    sync::watch,
+};
 
-use crate::{InheritEnv, StdioConfig, group::Group, lifeline};
+use crate::{InheritEnv, StdioConfig, group::Group, lifeline, parent};
 
 /// A process that has just been started.
 pub(crate) struct Launched {
@@ -22,15 +24,16 @@ pub(crate) struct Launched {
     pub(crate) stderr: ChildStderr,
 }
 
-/// Starts the process in a group of its own. The error is for the operator.
+/// Starts the process in a session and a group of its own. The error is for the operator.
 ///
-/// There is no parent-death signal: it follows the thread that spawned the child, not the process (R-W18).
-/// The lifeline stands in for it.
-pub(crate) fn launch(config: &StdioConfig) -> Result<Launched, String> {
+/// `alive` is held until it and all that descends from it is gone. Cancel-safe: what is started for nobody is
+/// ended.
+pub(crate) async fn launch(config: &StdioConfig, alive: watch::Receiver<()>) -> Result<Launched, String> {
     let Some((program, arguments)) = config.command.split_first() else {
         return Err("its command is empty".into());
     };
-    let environment = environment(config, std::env::vars_os());
+    let marker = config.lifeline.as_ref().map(|line| line.marker()).or_else(lifeline::unwatched);
+    let environment = environment(config, marker.as_deref(), std::env::vars_os());
     let resolved = resolve(program, &environment, config.cwd.as_deref())?;
     let mut command = Command::new(resolved);
     command
@@ -39,36 +42,55 @@ pub(crate) fn launch(config: &StdioConfig) -> Result<Launched, String> {
         .envs(&environment)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     if let Some(folder) = &config.cwd {
         command.current_dir(folder);
     }
-    start(&mut command, config.lifeline.as_ref())
-        .map_err(|error| format!("command `{program}` cannot be started: {error}"))
+    start(command, marker, config, alive)
+        .await
+        .map_err(|error| format!("command `{program}` cannot be started: {}", reason(&error)))
 }
 
-fn start(command: &mut Command, lifeline: Option<&Arc<lifeline::Lifeline>>) -> io::Result<Launched> {
+async fn start(
+    command: Command,
+    marker: Option<String>,
+    config: &StdioConfig,
+    alive: watch::Receiver<()>,
+) -> io::Result<Launched> {
     // Subscribed before there is a child, so that no end is missed.
     let ends = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
-    let mut child: Child = command.spawn()?;
-    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let group = Group::new(child, ends, lifeline)?;
-    match pipes {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Launched { group, stdin, stdout, stderr }),
-        _ => Err(io::Error::other("no pipes")),
+    let spawned = parent::spawn(command, marker, config.lifeline.clone(), alive).await?;
+    Ok(Launched {
+        group: Group::new(spawned.leader, ends),
+        stdin: ChildStdin::from_std(spawned.stdin)?,
+        stdout: ChildStdout::from_std(spawned.stdout)?,
+        stderr: ChildStderr::from_std(spawned.stderr)?,
+    })
+}
+
+/// What the system says of a program that is there and may be executed, in words that help.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "the interpreter that its first line names, or the loader that it needs, does not exist".into()
+        }
+        // Some C libraries give it to a shell instead.
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            "it is neither a program for this system nor a script with a `#!` line".into()
+        }
+        _ => error.to_string(),
     }
 }
 
 /// The child's whole environment: what it inherits, and what is declared over it (R-57, R-W8).
 fn environment(
     config: &StdioConfig,
+    marker: Option<&str>,
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> BTreeMap<OsString, OsString> {
     let inherited = ours.filter(|(name, _)| inherits(&config.inherit_env, name));
     let declared = config.env.iter().map(|(name, value)| (name.into(), value.expose().into()));
-    let marker = config.lifeline.iter().map(|line| (lifeline::VARIABLE.into(), line.marker().into()));
+    let marker = marker.map(|marker| (lifeline::VARIABLE.into(), marker.into()));
     inherited.chain(declared).chain(marker).collect()
 }
 
@@ -83,8 +105,7 @@ fn inherits(rule: &InheritEnv, name: &OsStr) -> bool {
 
 const MINIMAL: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "TERM"];
 
-/// Finds the program in the child's own PATH. Doing it here gives a clear error, and lets the standard
-/// library spawn without a fork of our whole address space.
+/// Finds the program in the child's own PATH. Doing it here gives a clear error.
 fn resolve(
     program: &str,
     environment: &BTreeMap<OsString, OsString>,
@@ -122,7 +143,7 @@ mod tests {
         config.env.insert("HOME".into(), "/declared".into());
         let ours = ["PATH", "HOME", "LC_ALL", "LCX", "SECRET", "SSH_AUTH_SOCK"]
             .map(|name| (name.into(), "/ours".into()));
-        environment(&config, ours.into_iter())
+        environment(&config, None, ours.into_iter())
             .into_iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect()
@@ -141,12 +162,31 @@ mod tests {
     async fn the_marker_of_the_lifeline_is_over_all_and_differs_for_each_child() {
         let mut config = StdioConfig::new(vec!["x".into()], Implementation::new("g", "G", "1"));
         config.env.insert(lifeline::VARIABLE.into(), "declared".into());
-        config.lifeline = Some(lifeline::Lifeline::start("/bin/cat".into(), vec!["cat".into()]).unwrap());
-        let marker = || environment(&config, std::iter::empty()).remove(OsStr::new(lifeline::VARIABLE));
-        let markers = [marker().unwrap(), marker().unwrap()].map(|marker| marker.into_string().unwrap());
-        let (run, number) = markers[0].split_once('-').unwrap();
-        assert_eq!((run.len(), number), (32, "0"));
-        assert_eq!(markers[1], format!("{run}-1"));
+        let line = lifeline::Lifeline::start("/bin/cat".into(), vec!["cat".into()]).unwrap();
+        for next in
+            [&|| line.marker() as String, &|| lifeline::unwatched().unwrap()] as [&dyn Fn() -> String; 2]
+        {
+            let (first, second) = (next(), next());
+            let (run, number) = first.split_once('-').unwrap();
+            assert_eq!(run.len(), 32);
+            let number: u64 = number.parse().unwrap();
+            assert_eq!(second, format!("{run}-{}", number + 1));
+            let env = environment(&config, Some(&first), std::iter::empty());
+            assert_eq!(env[OsStr::new(lifeline::VARIABLE)], OsString::from(first));
+        }
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_said_in_words_that_help() {
+        for (number, words) in [
+            (libc::ENOENT, "the interpreter that"),
+            (libc::ENOEXEC, "neither a program for this system nor a script"),
+            (libc::EACCES, "Permission denied"),
+            (libc::EAGAIN, "temporarily unavailable"),
+        ] {
+            let told = reason(&io::Error::from_raw_os_error(number));
+            assert!(told.contains(words), "{told}");
+        }
     }
 
     #[test]

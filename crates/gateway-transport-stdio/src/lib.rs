@@ -1,11 +1,11 @@
 //! MCP servers as child processes: spawn, frame, supervise, end.
 //!
-//! **For**: sessions over stdin and stdout (protocol.md §3). A process is started from an argv in a process
-//! group of its own with an environment of what it needs and what is declared; one task each owns its
+//! **For**: sessions over stdin and stdout (protocol.md §3). A process is started from an argv in a
+//! session of its own with an environment of what it needs and what is declared; one task each owns its
 //! stdin, stdout and stderr, and one its end. Requests are matched by id, so that calls run side by side;
 //! dropping a call cancels it and nothing else. The end comes in order: end of stdin, SIGTERM, SIGKILL to
-//! the group, and only then is the leader reaped. A [`lifeline`] ends the processes even if this one is
-//! killed.
+//! the group, and to whatever has left it; only then is the leader reaped. A [`lifeline`] ends the processes
+//! even if this one is killed. The process becomes the subreaper of the servers it starts.
 //!
 //! **Must not know**: HTTP, pools, names that clients see, policy.
 //!
@@ -46,7 +46,9 @@ mod launch;
 pub mod lifeline;
 mod link;
 mod opening;
+mod parent;
 mod process;
+mod processes;
 mod reader;
 mod session;
 mod stderr;

@@ -54,7 +54,7 @@ impl Attempt<'_> {
     /// the one of the session; dropping the future ends that too.
     pub(crate) async fn open(&self, wanted: OpeningConfig, knowledge: Knowledge) -> Verdict {
         let deadline = after(self.config.startup_timeout);
-        let mut process = match self.start() {
+        let mut process = match self.start().await {
             Ok(process) => process,
             Err(error) => return Verdict { session: Err(error), knowledge },
         };
@@ -68,7 +68,7 @@ impl Attempt<'_> {
                 Step::Continue => {}
                 Step::Respawn => {
                     process.abandon().await;
-                    process = match self.start() {
+                    process = match self.start().await {
                         Ok(process) => process,
                         Err(error) => return Verdict { session: Err(error), knowledge: opening.knowledge() },
                     };
@@ -92,8 +92,9 @@ impl Attempt<'_> {
         Verdict { session: Err(fault.before(self.name)), knowledge: opening.knowledge() }
     }
 
-    fn start(&self) -> Result<Process, Error> {
+    async fn start(&self) -> Result<Process, Error> {
         Process::start(self.name, self.config, self.observer, self.alive.subscribe())
+            .await
             .map_err(|reason| DownstreamFault::Unreachable { reason }.before(self.name))
     }
 

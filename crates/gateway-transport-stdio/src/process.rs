@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{DownstreamFault, DownstreamName, DownstreamObserver};
-use rustix::process::Signal;
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use crate::{
@@ -41,13 +40,15 @@ enum Stop {
 impl Process {
     /// Starts the process and its tasks; `alive` is held until its group is gone. The error is for the
     /// operator.
-    pub(crate) fn start(
+    ///
+    /// Cancel-safe: nothing is left then.
+    pub(crate) async fn start(
         name: &DownstreamName,
         config: &StdioConfig,
         observer: &Arc<dyn DownstreamObserver>,
         alive: watch::Receiver<()>,
     ) -> Result<Self, String> {
-        let launched = launch::launch(config)?;
+        let launched = launch::launch(config, alive).await?;
         let (link, outgoing) = Link::new(name.clone(), config);
         let censor = Arc::new(Censor::new(config));
         let tail = Tail::new(config, Arc::clone(&censor));
@@ -70,7 +71,6 @@ impl Process {
         tokio::spawn(async move {
             supervisor.run().await;
             ending.send_replace(true);
-            drop(alive);
         });
         tracing::debug!(downstream = %name, pid, "started a process");
         Ok(Self { link, tail, censor, pid, stop, ended })
@@ -140,7 +140,12 @@ impl Supervisor {
                 self.descend(how).await;
                 self.link.fail(DownstreamFault::Closed);
             }
-            Cause::Exit(exit) => self.lost(exit.to_string()).await,
+            Cause::Exit(exit) => {
+                self.refuse_more(&exit.to_string());
+                // Who is left has its pipes, and would keep the end of its stdout from being seen.
+                self.group.terminate();
+                self.lost(exit.to_string()).await;
+            }
             Cause::Reader(Silence::Noise(lines)) => {
                 self.lost(format!("{lines} lines in a row on its stdout are no messages")).await;
             }
@@ -166,11 +171,20 @@ impl Supervisor {
 
     /// A closed pipe is mostly the first that is seen of an exit.
     async fn hung_up(&mut self, what: &str) {
+        self.refuse_more(what);
         let reason = match timeout(SETTLE, self.group.exited()).await {
             Ok(exit) => exit.to_string(),
             Err(_) => what.to_owned(),
         };
         self.lost(reason).await;
+    }
+
+    /// A session that has ended takes no more requests, which can then go to another session at once. During
+    /// an opening the next request is let in: it fails with the last words of the process.
+    fn refuse_more(&self, reason: &str) {
+        if self.link.has_session() {
+            self.link.close(DownstreamFault::Ended { reason: reason.to_owned() });
+        }
     }
 
     /// The end that nobody asked for: what was answered before is delivered, the rest fails.
@@ -187,7 +201,7 @@ impl Supervisor {
         self.descend(Stop::InOrder).await;
     }
 
-    /// The ladder: end of stdin, SIGTERM, each with its time; SIGKILL follows in any case.
+    /// The ladder: end of stdin, SIGTERM to all, each with its time; SIGKILL follows in any case.
     async fn descend(&mut self, how: Stop) {
         self.writer.abort();
         if how == Stop::InOrder {
@@ -197,11 +211,11 @@ impl Supervisor {
                 () = hurried(stopping) => {}
             }
         }
-        self.group.signal(Signal::TERM);
-        // The leader may be gone while others of the group still have its pipes and tidy up.
+        self.group.terminate();
+        // The leader may be gone while others still have its pipes and tidy up.
         drop(
             timeout(self.stage, async {
-                self.group.exited().await;
+                self.group.terminated().await;
                 streams_end(&mut self.reader, &mut self.stderr).await;
             })
             .await,

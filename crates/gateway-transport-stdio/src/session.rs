@@ -25,7 +25,7 @@ pub struct StdioSession {
 }
 
 impl StdioSession {
-    /// The process id of the server, which leads its process group.
+    /// The process id of the server, which leads its session and its process group.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }

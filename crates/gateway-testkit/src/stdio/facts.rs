@@ -1,4 +1,4 @@
-//! What a process can tell of itself: argv, environment, open files, group, limits.
+//! What a process can tell of itself: argv, environment, open files, group, limits, parent-death signal.
 
 use std::{fmt::Write as _, fs};
 
@@ -15,6 +15,10 @@ pub(crate) fn of_this_process() -> Vec<(&'static str, String)> {
         ("fds", open_files()),
     ];
     facts.extend(from_stat());
+    #[cfg(target_os = "linux")]
+    if let Ok(signal) = rustix::process::parent_process_death_signal() {
+        facts.push(("pdeathsig", signal.map_or(0, rustix::process::Signal::as_raw).to_string()));
+    }
     if let Ok(limits) = fs::read_to_string("/proc/self/limits") {
         facts.push(("limits", list(limits.lines().map(str::to_owned))));
     }

@@ -9,6 +9,7 @@ use tokio::{
 };
 
 use super::groups::{Groups, Told};
+use crate::parent::isolate;
 
 pub(super) struct Keeper {
     pub(super) program: PathBuf,
@@ -63,7 +64,8 @@ pub(super) struct Watcher {
 impl Watcher {
     pub(super) fn spawn(keeper: &Keeper) -> io::Result<Self> {
         let (name, arguments) = keeper.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut child = Command::new(&keeper.program)
+        let mut command = Command::new(&keeper.program);
+        command
             .arg0(name)
             .args(arguments)
             // No secrets, and no marker of a gateway that this one is a downstream of.
@@ -73,8 +75,10 @@ impl Watcher {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             // What the terminal sends to the gateway's group is not meant for it.
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        // A port of the gateway is to be free again when the gateway is gone.
+        isolate(command.as_std_mut());
+        let mut child = command.spawn()?;
         let pipe = child.stdin.take().ok_or_else(|| io::Error::other("no pipe"))?;
         tracing::debug!(pid = child.id(), "started the lifeline watcher");
         Ok(Self { child, pipe, greeting: Some(format!("= {}\n", keeper.run)), told: Told::new() })

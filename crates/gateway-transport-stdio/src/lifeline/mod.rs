@@ -3,34 +3,27 @@
 //! A gateway that gets SIGKILL runs no code of its own any more. So a second process, the watcher, holds the
 //! reading end of a pipe whose writing end only the gateway has. Over it the [`Lifeline`] tells which
 //! process groups there are; when the pipe closes, however that came, [`watch`] ends what is left of them,
-//! and every other process that carries the gateway's marker in its environment: those that left their
-//! group with `setsid`.
+//! and every other process that is in one of their sessions, or carries one of the gateway's marks: in
+//! its environment, or as a limit that it has inherited.
 //!
 //! On the pipe each line is one fact: `= RUN` says what the markers of this gateway begin with, `+ GROUP`
 //! that a group has been started, `- GROUP` that it is gone.
 
 mod groups;
 mod keeper;
-mod processes;
+mod marks;
 mod watcher;
 
-use std::{
-    fmt::{self, Write as _},
-    io::{self, Read as _},
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{sync::watch as signal, time::timeout};
 
+pub(crate) use self::marks::{RUN, tag, tag_of_run, unwatched};
 pub use self::watcher::{WatchConfig, watch};
 use self::{
     groups::Groups,
     keeper::{Keeper, Watcher},
+    marks::Marks,
 };
 
 /// The variable by which a child, and all it starts, is known to belong to one run of one gateway:
@@ -39,8 +32,7 @@ pub const VARIABLE: &str = "GATEWAYD_LIFELINE";
 
 /// The gateway's end of the lifeline; one serves all children. Dropping the last one lets the watcher go.
 pub struct Lifeline {
-    run: String,
-    started: AtomicU64,
+    marks: Marks,
     groups: Arc<Groups>,
     /// Closes when the watcher has been let go, or given up.
     kept: signal::Receiver<()>,
@@ -55,17 +47,17 @@ impl Lifeline {
     /// # Errors
     /// There are no random bits. That the watcher cannot be started is logged, and tried again.
     pub fn start(program: PathBuf, argv: Vec<String>) -> io::Result<Arc<Self>> {
-        let run = random()?;
+        let marks = Marks::new()?;
         let groups = Arc::new(Groups::default());
         let (keeping, kept) = signal::channel(());
-        let keeper = Keeper { program, argv, run: run.clone(), groups: Arc::clone(&groups) };
+        let keeper = Keeper { program, argv, run: marks.run().to_owned(), groups: Arc::clone(&groups) };
         // Here and not in the task: it must be there before the first child.
         let first = Watcher::spawn(&keeper);
         tokio::spawn(async move {
             keeper.keep(first).await;
             drop(keeping);
         });
-        Ok(Arc::new(Self { run, started: AtomicU64::new(0), groups, kept }))
+        Ok(Arc::new(Self { marks, groups, kept }))
     }
 
     /// Closes the pipe and waits, at most two seconds, until the watcher has ended, which it does at once if
@@ -78,7 +70,7 @@ impl Lifeline {
 
     /// What the next child is to have in [`VARIABLE`].
     pub(crate) fn marker(&self) -> String {
-        format!("{}-{}", self.run, self.started.fetch_add(1, Ordering::Relaxed))
+        self.marks.next()
     }
 
     /// Has a process group watched for as long as the guard lives.
@@ -113,16 +105,6 @@ impl Drop for Held {
     }
 }
 
-fn random() -> io::Result<String> {
-    let mut bits = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
-    Ok(bits.iter().fold(String::with_capacity(32), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
 /// How long the end is waited for.
 const CLOSE: Duration = Duration::from_secs(2);
 
@@ -132,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_watcher_reads_what_there_is_until_the_lifeline_is_closed() {
-        let told = std::env::temp_dir().join(format!("lifeline-{}", random().unwrap()));
+        let told = std::env::temp_dir().join(format!("lifeline-{}", std::process::id()));
         let script = format!("cat > {}", told.display());
         let lifeline = Lifeline::start("/bin/sh".into(), vec!["sh".into(), "-c".into(), script]).unwrap();
         let held = lifeline.hold(7);
@@ -142,7 +124,7 @@ mod tests {
         lifeline.close().await;
         let text = std::fs::read_to_string(&told).unwrap();
         std::fs::remove_file(&told).unwrap();
-        assert_eq!(text, format!("= {}\n+ 7\n", lifeline.run));
+        assert_eq!(text, format!("= {}\n+ 7\n", lifeline.marks.run()));
     }
 
     #[tokio::test(start_paused = true)]

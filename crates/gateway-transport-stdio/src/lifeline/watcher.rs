@@ -8,7 +8,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::{VARIABLE, processes};
+use super::{RUN, VARIABLE, tag_of_run};
+use crate::processes::{self, Handle, Seen};
 
 /// How patient a watcher is once the gateway is gone, and how much it keeps in mind.
 #[derive(Debug, Clone)]
@@ -42,7 +43,8 @@ impl Default for WatchConfig {
 ///
 /// A group is signalled only if it is the one that was told of: while the process that has its number was
 /// started when that one was, or when nobody has it, since a number stays taken while a group has it. Any
-/// other process is signalled only if the marker stands in its environment.
+/// other process is signalled only if it is in the session of such a group's leader, or carries one of the
+/// gateway's marks.
 pub fn watch(mut input: impl BufRead, config: &WatchConfig) -> usize {
     let mut remains = Remains::default();
     remains.listen(&mut input, config.max_groups);
@@ -52,8 +54,9 @@ pub fn watch(mut input: impl BufRead, config: &WatchConfig) -> usize {
 #[derive(Default)]
 struct Remains {
     groups: BTreeMap<u32, Known>,
-    /// The beginning of the variable that marks every process of this gateway.
+    /// What the marks of every process of this gateway begin with.
     marker: Option<Vec<u8>>,
+    tag: Option<u64>,
     /// Processes outside the groups that have got their SIGTERM.
     warned: HashSet<u32>,
 }
@@ -85,7 +88,8 @@ impl Remains {
         let group = |text: &str| text.parse::<u32>().ok().filter(|group| *group > 1);
         match fact.split_once(' ') {
             Some(("=", run)) if !run.is_empty() => {
-                self.marker = Some(format!("{VARIABLE}={run}-").into_bytes());
+                self.tag = tag_of_run(run);
+                self.marker = Some(format!("{run}-").into_bytes());
             }
             Some(("+", text)) if self.groups.len() < max_groups => {
                 if let Some(group) = group(text) {
@@ -120,8 +124,11 @@ impl Remains {
     fn signal(&mut self, signal: Signal) -> usize {
         let Some(seen) = processes::all() else { return self.signal_unseen(signal) };
         let started: HashMap<u32, u64> = seen.iter().map(|process| (process.id, process.started)).collect();
-        let alive: HashSet<u32> =
-            seen.iter().filter(|process| !process.ended).map(|process| process.group).collect();
+        let alive: HashSet<u32> = seen
+            .iter()
+            .filter(|process| !process.ended)
+            .flat_map(|process| [process.group, process.session])
+            .collect();
         self.groups.retain(|group, known| {
             let ours = started.get(group).is_none_or(|leader| Some(*leader) == known.started);
             ours && alive.contains(group)
@@ -129,11 +136,10 @@ impl Remains {
         for (group, known) in &mut self.groups {
             known.signal(*group, signal);
         }
-        self.groups.len() + self.signal_marked(&seen, signal)
+        self.groups.len() + self.signal_others(&seen, signal)
     }
 
-    fn signal_marked(&mut self, seen: &[processes::Seen], signal: Signal) -> usize {
-        let Some(marker) = &self.marker else { return 0 };
+    fn signal_others(&mut self, seen: &[Seen], signal: Signal) -> usize {
         let us = std::process::id();
         let mut left = 0;
         for process in seen {
@@ -141,12 +147,29 @@ impl Remains {
                 continue;
             }
             let due = signal == Signal::KILL || !self.warned.contains(&process.id);
-            if processes::signal_marked(process.id, marker, due.then_some(signal)) {
+            // Taken before the look at the process: so the signal reaches what was looked at, or nothing.
+            let Some(handle) = Handle::of(process.id) else { continue };
+            if self.has_left(process) {
                 left += 1;
                 self.warned.insert(process.id);
+                if due {
+                    handle.signal(signal);
+                }
             }
         }
         left
+    }
+
+    /// Whether a process outside the groups belongs to the gateway.
+    fn has_left(&self, process: &Seen) -> bool {
+        let in_session = self.groups.contains_key(&process.session)
+            && processes::look(process.id).is_some_and(|seen| seen.session == process.session);
+        let tagged = || processes::realtime_limit(process.id).map(|limit| limit & RUN) == self.tag;
+        in_session
+            || self.tag.is_some() && tagged()
+            || self.marker.as_ref().is_some_and(|marker| {
+                processes::variable(process.id, VARIABLE).is_some_and(|value| value.starts_with(marker))
+            })
     }
 
     /// Without /proc the groups are all there is.

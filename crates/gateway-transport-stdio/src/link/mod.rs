@@ -212,10 +212,12 @@ impl Link {
         self.table().closed.get_or_insert(fault);
     }
 
-    /// Fails everything that still waits. Returns whether a session was open and nobody had closed it.
+    /// Fails everything that still waits. Returns whether there was a session and nobody had closed it. Of two
+    /// reasons for an end that nobody asked for, the later knows more.
     pub(crate) fn fail(&self, fault: DownstreamFault) -> bool {
         let (waiters, fault, lost) = {
             let mut table = self.table();
+            table.closed.take_if(|closed| matches!(closed, DownstreamFault::Ended { .. }));
             let lost = table.opened && table.closed.is_none();
             let fault = table.closed.get_or_insert(fault).clone();
             (table.pending.drain().collect::<Vec<_>>(), fault, lost)

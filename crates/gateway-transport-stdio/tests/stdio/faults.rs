@@ -14,10 +14,12 @@ async fn a_crash_fails_what_is_in_flight_and_says_why() {
         for outcome in [hanging, crashing] {
             let error = fault(outcome);
             assert_eq!(error.execution, Execution::Possible);
-            assert!(error.to_string().contains("ended: killed by signal 6"), "{error}");
+            assert!(error.to_string().contains("ended: killed by signal 6 (SIGABRT)"), "{error}");
         }
         assert!(!session.is_open());
         until("the loss was told", || ear.losses.lock().unwrap().len() == 1).await;
+        let told = ear.losses.lock().unwrap()[0].clone();
+        assert!(told.starts_with("killed by signal 6 (SIGABRT)"), "{told}");
         let after = fault(call(&session, "echo", "{}").await);
         assert!(matches!(after.fault, DownstreamFault::Ended { .. }));
         assert_eq!(after.execution, Execution::NotStarted);

@@ -6,4 +6,5 @@ mod ending;
 mod faults;
 mod opening;
 mod support;
+mod tree;
 mod wire;

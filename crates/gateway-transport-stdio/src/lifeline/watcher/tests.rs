@@ -69,6 +69,38 @@ fn groups_whose_leader_has_gone_are_ended() {
 }
 
 #[test]
+fn who_has_thrown_its_environment_away_is_known_by_its_tag() {
+    let run = "0123456789abcdef0123456789abcdef";
+    let tagged = |marker: &str| {
+        let tag = crate::lifeline::tag(marker).unwrap();
+        Shell::run(&format!("prlimit --pid $$ --rttime={tag}:"), None)
+    };
+    let mut ours = [1, 2].map(|number| tagged(&format!("{run}-{number}")));
+    let mut other = tagged("f123456789abcdef0123456789abcdef-1");
+    assert_eq!(told(&format!("= {run}\n")), 0);
+    assert_eq!(ours.each_mut().map(Shell::ended_by), [Some(15), Some(15)]);
+    assert_eq!(other.ended_by(), None);
+}
+
+#[test]
+fn who_has_left_the_group_but_not_the_session_is_ended() {
+    // A timeout moves to a group of its own before it starts its command.
+    let script = "env -i timeout 60 sh -c 'echo; sleep 60' & read x";
+    let mut command = Command::new("setsid");
+    command.args(["sh", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut shell = Shell(command.spawn().unwrap());
+    std::io::Read::read_exact(shell.0.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let session = shell.group();
+    let others = || {
+        let seen = processes::all().unwrap();
+        seen.iter().filter(|seen| seen.session == session && seen.group != session && !seen.ended).count()
+    };
+    assert!(others() > 0);
+    assert_eq!(told(&format!("= r\n+ {session}\n")), 0);
+    assert_eq!((others(), shell.ended_by()), (0, Some(15)));
+}
+
+#[test]
 fn what_has_not_been_told_or_was_taken_back_is_let_alone() {
     let mut shell = Shell::run(":", Some("other-1"));
     let group = shell.group();
