@@ -14,6 +14,8 @@ const TRUSTED_LENGTH: u64 = 1 << 20;
 /// An end that has not come by then is not worth the connection.
 const REMAINDER_TIME: Duration = Duration::from_secs(1);
 const REMAINDER_BYTES: usize = 64 << 10;
+/// Refusals that say something say it in less.
+const REFUSAL_BYTES: usize = 4 << 10;
 
 /// Reads a whole body of at most `limit` bytes. One that arrives in one piece is not copied.
 pub(crate) async fn read(body: &mut Incoming, limit: usize) -> Result<Bytes, Failure> {
@@ -52,6 +54,11 @@ pub(crate) async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, Failure>
         }
     }
     Ok(None)
+}
+
+/// The body of a refusal if it is short and comes soon, for what it may say.
+pub(crate) async fn glance(body: &mut Incoming) -> Option<Bytes> {
+    tokio::time::timeout(REMAINDER_TIME, read(body, REFUSAL_BYTES)).await.ok()?.ok()
 }
 
 /// Lets go of a body whose content does not matter. A connection can be used again only when the end of the

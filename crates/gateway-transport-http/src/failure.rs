@@ -29,6 +29,12 @@ impl Failure {
         Self::during(DownstreamFault::Ended { reason: reason.to_string() })
     }
 
+    /// For a request that was refused, with this status, because the server does not know its session.
+    pub(crate) fn unknown_session(status: u16) -> Self {
+        let reason = format!("it no longer knows the session (HTTP status {status})");
+        Self::before(DownstreamFault::Ended { reason })
+    }
+
     pub(crate) fn of(self, downstream: &DownstreamName) -> Error {
         match self.execution {
             Execution::NotStarted => self.fault.before(downstream),

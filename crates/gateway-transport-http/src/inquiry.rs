@@ -55,10 +55,7 @@ impl<'a> Inquiry<'a> {
         let response = match self.form(&head) {
             Ok(Form::Events) => self.read_stream(body).await?,
             Ok(_) => self.read_whole(head.status, body).await?,
-            Err(failure) => {
-                body::release(self.endpoint, body);
-                return Err(failure);
-            }
+            Err(failure) => return Err(self.refused(&head, body, failure).await),
         };
         Ok(Answered { response, session: head.headers.remove(SESSION) })
     }
@@ -69,10 +66,7 @@ impl<'a> Inquiry<'a> {
         let form = headers::form(&head.headers);
         match status {
             // The server had the request and refused it because of the session (protocol.md §4.4).
-            404 if self.link.is_some_and(Link::has_session) => {
-                let reason = "it no longer knows the session (HTTP status 404)".to_owned();
-                Err(Failure::before(DownstreamFault::Ended { reason }))
-            }
+            404 if self.link.is_some_and(Link::has_session) => Err(Failure::unknown_session(status)),
             // It says that nothing ran (security.md §5.2).
             401 | 403 => Err(Failure::before(DownstreamFault::Unauthorized { status })),
             200..=299 | 400..=499 if headers::is_encoded(&head.headers) => {
@@ -89,9 +83,26 @@ impl<'a> Inquiry<'a> {
         }
     }
 
+    /// What a refusal comes to that is no message: `failure`, unless it says that the session is gone.
+    async fn refused(&self, head: &Parts, body: Incoming, failure: Failure) -> Failure {
+        let Some(link) = self.link else {
+            body::release(self.endpoint, body);
+            return failure;
+        };
+        match self.deadline.bound(link.refused(head, body)).await {
+            Ok(Err(unknown)) => unknown,
+            _ => failure,
+        }
+    }
+
     async fn read_whole(&mut self, status: StatusCode, mut body: Incoming) -> Result<Response, Failure> {
         let limit = self.endpoint.config.max_message_bytes;
         let text = self.deadline.bound(body::read(&mut body, limit)).await??;
+        if !status.is_success()
+            && let Some(link) = self.link
+        {
+            link.read_refusal(status, &text, Some(self.id))?;
+        }
         match self.take(text).await {
             Ok(Some(response)) => Ok(response),
             // A refusal whose body is not MCP's is a mere status.

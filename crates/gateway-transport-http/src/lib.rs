@@ -46,6 +46,8 @@ mod inquiry;
 mod link;
 mod listen;
 mod memory;
+mod pace;
+mod refusal;
 mod session;
 mod tls;
 

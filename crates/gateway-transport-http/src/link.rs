@@ -1,9 +1,6 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
@@ -14,7 +11,7 @@ use gateway_protocol::{
     meta::Hop,
     method, write,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, response::Parts};
 use hyper::body::Incoming;
 
 use crate::{
@@ -24,15 +21,11 @@ use crate::{
     endpoint::Endpoint,
     events::Place,
     failure::Failure,
-    headers::{EVENT_STREAM, Form, LAST_EVENT_ID, form},
+    headers::{self, EVENT_STREAM, Form, LAST_EVENT_ID, form},
     inquiry::Inquiry,
+    pace,
+    refusal::{self, Verdict},
 };
-
-/// How long a stream that broke rests if the server does not say.
-pub(crate) const USUAL_PAUSE: Duration = Duration::from_secs(1);
-
-/// A server that wants us back at once is not asked more often than this.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the parts of an open session share.
 pub(crate) struct Link {
@@ -113,6 +106,10 @@ impl Link {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Failure::before(DownstreamFault::Closed));
         }
+        if self.lost.load(Ordering::Relaxed) && self.era() == Era::Legacy {
+            let reason = "its session has ended".to_owned();
+            return Err(Failure::before(DownstreamFault::Ended { reason }));
+        }
         let guard = (self.era() == Era::Legacy).then(|| CancelOnDrop::new(self, id));
         let mut inquiry = Inquiry::new(&self.endpoint, id, deadline).within(self, exchange);
         let answered = inquiry.ask(headers, message).await.map(|answered| answered.response);
@@ -130,6 +127,15 @@ impl Link {
                 if *execution == gateway_domain::Execution::NotStarted =>
             {
                 self.lose(reason);
+            }
+            // Some servers say it in an answer. The code is also TypeScript's for a request that took too
+            // long, and the call may have run; so the words count, and it stays answered (G-W3).
+            (Era::Legacy, Ok(Response { answer: Answer::Error(error), .. }))
+                if error.code == code::NO_SESSION
+                    && self.has_session()
+                    && refusal::says_so(&error.message()) =>
+            {
+                self.lose("it answered that it no longer knows the session");
             }
             // It was modern once; these are how a legacy server takes modern requests (protocol.md §7.3).
             (
@@ -155,6 +161,45 @@ impl Link {
     pub(crate) fn lose(&self, reason: &str) {
         if !self.lost.swap(true, Ordering::Relaxed) {
             self.endpoint.observer.session_lost(reason);
+        }
+    }
+
+    /// Looks in a refusal that is no message for what it says of the session, and lets go of it.
+    ///
+    /// # Errors
+    /// The session is gone, and the request was not carried out.
+    pub(crate) async fn refused(&self, head: &Parts, mut body: Incoming) -> Result<(), Failure> {
+        let telling = matches!(head.status.as_u16(), 400 | 401 | 404) && !headers::is_encoded(&head.headers);
+        if telling
+            && self.era() == Era::Legacy
+            && let Some(text) = body::glance(&mut body).await
+        {
+            self.read_refusal(head.status, &text, None)?;
+        }
+        body::release(&self.endpoint, body);
+        Ok(())
+    }
+
+    /// Looks in the body of a refusal of the request `id` for what it says of the session.
+    ///
+    /// # Errors
+    /// The session is gone, and the request was not carried out.
+    pub(crate) fn read_refusal(
+        &self,
+        status: StatusCode,
+        body: &Bytes,
+        id: Option<u64>,
+    ) -> Result<(), Failure> {
+        if self.era() == Era::Modern || !matches!(status.as_u16(), 400 | 401 | 404) {
+            return Ok(());
+        }
+        match refusal::read(body, id) {
+            Verdict::Silent => Ok(()),
+            Verdict::Unknown => Err(Failure::unknown_session(status.as_u16())),
+            Verdict::MaybeATools => {
+                self.lose("it answered that it no longer knows the session");
+                Ok(())
+            }
         }
     }
 
@@ -192,7 +237,8 @@ impl Link {
 
     /// Waits as long as the server wants before a broken stream is taken up.
     pub(crate) async fn pause(&self, place: &Place) {
-        tokio::time::sleep(place.retry.unwrap_or(USUAL_PAUSE).max(SHORTEST_PAUSE)).await;
+        let limit = self.endpoint.config.max_reconnect_delay;
+        tokio::time::sleep(pace::least(place.retry).min(limit)).await;
     }
 
     /// Opens a legacy GET stream, behind the event `after` if there is one.
@@ -207,8 +253,13 @@ impl Link {
         if head.status == StatusCode::OK && form(&head.headers) == Form::Events {
             return Ok(body);
         }
-        body::release(&self.endpoint, body);
-        Err(Failure::during(DownstreamFault::Status { status: head.status.as_u16() }))
+        let status = head.status.as_u16();
+        if status == 404 && self.has_session() {
+            body::release(&self.endpoint, body);
+            return Err(Failure::unknown_session(status));
+        }
+        self.refused(&head, body).await?;
+        Err(Failure::during(DownstreamFault::Status { status }))
     }
 
     /// Ends the session on the server if there is one there. The server may refuse that.

@@ -2,24 +2,29 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{ClientCapabilities, DownstreamFault, Era};
+use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Execution};
 use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, client, method, write};
 use http::Method;
 use hyper::body::Incoming as Body;
+use tokio::time::Instant;
 
 use crate::{
     body,
     events::{EventStream, Place},
     failure::Failure,
     headers::{Form, form},
-    link::{Link, USUAL_PAUSE},
+    link::Link,
+    pace::Pace,
 };
+
+/// A stream that has lived this long is in order, even if it had nothing to say.
+const STEADY: Duration = Duration::from_secs(10);
 
 /// Listens until the session ends or the server shows that it has no such stream. Lost streams are opened
 /// again, with growing pauses; after a loss anything may have changed.
 pub(crate) async fn listen(link: Arc<Link>) {
     let mut place = Place::default();
-    let mut pause = USUAL_PAUSE;
+    let mut pace = Pace::new(link.endpoint.config.max_reconnect_delay);
     let mut missed = false;
     let mut opened = false;
     while link.is_open() {
@@ -29,36 +34,48 @@ pub(crate) async fn listen(link: Arc<Link>) {
                 if missed {
                     link.endpoint.observer.tools_changed();
                 }
+                let since = Instant::now();
                 match hear(&link, body, &mut place).await {
-                    Heard::Nothing => {}
-                    Heard::Something => pause = USUAL_PAUSE,
+                    Heard::Nothing if since.elapsed() < STEADY => {}
+                    Heard::Nothing | Heard::Something => pace.reset(),
                     Heard::Refusal => return,
                 }
             }
-            // Before it has ever had one it may be its way of saying that it has no stream.
-            Err(Failure { fault: DownstreamFault::Status { status: 404 }, .. })
-                if opened && link.has_session() =>
-            {
-                return link.lose("it no longer knows the session (HTTP status 404)");
-            }
-            // Busy or broken, which passes.
-            Err(Failure { fault: DownstreamFault::Status { status: 408 | 425 | 429 | 500.. }, .. }) => {}
-            Err(Failure {
-                fault:
-                    DownstreamFault::Unreachable { .. }
-                    | DownstreamFault::Ended { .. }
-                    | DownstreamFault::TimedOut { .. },
-                ..
-            }) => {}
-            Err(failure) => {
-                tracing::debug!(downstream = %link.endpoint.name, fault = %failure.fault, "no change stream");
-                return;
-            }
+            Err(failure) => match judge(&failure, opened) {
+                Next::TryAgain => {}
+                Next::SessionLost(reason) => return link.lose(reason),
+                Next::Nothing => {
+                    tracing::debug!(downstream = %link.endpoint.name, fault = %failure.fault, "no change stream");
+                    return;
+                }
+            },
         }
         missed = true;
-        let limit = link.endpoint.config.max_reconnect_delay;
-        tokio::time::sleep(place.retry.unwrap_or_default().max(pause).min(limit)).await;
-        pause = pause.saturating_mul(2).min(limit);
+        tokio::time::sleep(pace.next(place.retry)).await;
+    }
+}
+
+/// What a stream that could not be opened means.
+enum Next<'a> {
+    TryAgain,
+    SessionLost(&'a str),
+    Nothing,
+}
+
+fn judge(failure: &Failure, opened: bool) -> Next<'_> {
+    match (&failure.fault, failure.execution) {
+        (DownstreamFault::Ended { reason }, Execution::NotStarted) if opened => Next::SessionLost(reason),
+        // Before it has ever had one it may be its way of saying that it has no stream.
+        (DownstreamFault::Ended { .. }, Execution::NotStarted) => Next::Nothing,
+        // Busy or broken, which passes.
+        (
+            DownstreamFault::Status { status: 408 | 425 | 429 | 500.. }
+            | DownstreamFault::Unreachable { .. }
+            | DownstreamFault::Ended { .. }
+            | DownstreamFault::TimedOut { .. },
+            _,
+        ) => Next::TryAgain,
+        _ => Next::Nothing,
     }
 }
 

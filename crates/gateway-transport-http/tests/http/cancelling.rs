@@ -81,6 +81,25 @@ async fn progress_puts_the_end_off_but_not_for_ever() {
 }
 
 #[tokio::test]
+async fn a_server_that_reports_progress_for_ever_is_given_up() {
+    let sink = Arc::<Sink>::default();
+    for era in [Era::Legacy, Era::Modern] {
+        let fake = HttpFake::start(Profile::default());
+        let (factory, _) = factory(&fake.url(), |config| {
+            config.call_timeout = Duration::from_secs(30);
+            config.max_call_time = Duration::from_millis(500);
+        });
+        let session = factory.open(&profile(era)).await.unwrap();
+        let call = params(r#"{"arguments":{"n":100000,"ms":5}}"#);
+        let called = session.call_tool("progress", &[], &call, &exchange(&sink, true, None)).await;
+        let (text, execution) = fault(called.unwrap_err());
+        assert!(text.contains("did not answer within 500ms"), "{text}");
+        assert_eq!(execution, gateway_domain::Execution::Possible);
+        session.call_tool("echo", &[], &params("{}"), &quiet()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_modern_server_sees_the_connection_close() {
     let raw = Raw::start(|request| {
         if request.contains("server/discover") {

@@ -38,7 +38,10 @@ async fn check(switch: impl Fn(&mut Faults), expected: &str, execution: Executio
 async fn statuses_are_told_apart() {
     const MAYBE: Execution = Execution::Possible;
     check(|f| f.status = Some(500), "answered HTTP status 500", MAYBE).await;
-    check(|f| f.status = Some(429), "answered HTTP status 429", MAYBE).await;
+    for status in [408, 409, 422, 429, 501, 502, 503, 504] {
+        let expected = format!("answered HTTP status {status}");
+        check(|f| f.status = Some(status), &expected, MAYBE).await;
+    }
     check(|f| f.status = Some(400), "answered HTTP status 400", MAYBE).await;
     check(|f| f.status = Some(401), "refused the credentials (HTTP status 401)", Execution::NotStarted).await;
     check(|f| f.status = Some(403), "refused the credentials (HTTP status 403)", Execution::NotStarted).await;
@@ -158,4 +161,57 @@ async fn a_connection_that_was_closed_while_idle_costs_no_call() {
         session.call_tool("echo", &[], &params("{}"), &quiet()).await.unwrap();
         assert_eq!(fake.requests_of("tools/call").len(), 1, "{era:?}");
     }
+}
+
+/// What a server that sends just these bytes makes of a call.
+async fn check_raw(sent: &'static str, last: bool, expected: &str) {
+    let act = move |_: &str| if last { Act::Last(sent.into()) } else { Act::Send(sent.into()) };
+    let raw = legacy("2025-11-25", act).await;
+    let (factory, _) = factory(&raw.url(), |config| {
+        // Only what does not come at all may run into it, however busy the machine is.
+        let brief = expected.contains("300ms");
+        config.call_timeout = if brief { Duration::from_millis(300) } else { Duration::from_secs(30) };
+    });
+    let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+    let called = session.call_tool("t", &[], &params("{}"), &quiet()).await;
+    let (text, execution) = fault(called.unwrap_err());
+    assert!(text.contains(expected), "{text}, expected {expected}, for {sent:?}");
+    assert_eq!(execution, Execution::Possible, "{sent:?}");
+    let calls = raw.requests().iter().filter(|request| request.contains("tools/call")).count();
+    assert_eq!(calls, 1, "{sent:?}: sent once (R-76)");
+    assert!(session.is_open(), "{sent:?}");
+}
+
+#[tokio::test]
+async fn answers_that_stop_short_are_failures_of_their_kind() {
+    const JSON_HEAD: &str =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{";
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"jso\r\n";
+    const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":";
+    const ERROR: &str =
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 90\r\n\r\nsession";
+    let late = "did not answer within 300ms";
+    for (sent, cut_off) in [
+        ("HTTP/1.1 200 OK\r\ncontent-ty", "ended: "),
+        (JSON_HEAD, "ended: its connection broke in the middle of an answer"),
+        (CHUNKED, "ended: its connection broke in the middle of an answer"),
+        (EVENTS, "ended: its stream ended before the answer came"),
+    ] {
+        check_raw(sent, true, cut_off).await;
+        check_raw(sent, false, late).await;
+    }
+    check_raw(ERROR, true, "answered HTTP status 400").await;
+    check_raw(ERROR, false, "answered HTTP status 400").await;
+    check_raw("", false, late).await;
+}
+
+#[tokio::test]
+async fn a_port_that_accepts_and_says_nothing_is_given_up_in_time() {
+    // The system takes the connections; nobody ever reads them.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (factory, _) = factory(&url, |config| config.startup_timeout = Duration::from_millis(300));
+    let (text, execution) = fault(factory.open(&profile(Era::Legacy)).await.unwrap_err());
+    assert!(text.contains("did not answer within 300ms"), "{text}");
+    assert_eq!(execution, Execution::NotStarted, "no call was made");
 }

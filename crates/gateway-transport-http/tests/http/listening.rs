@@ -1,9 +1,16 @@
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use gateway_domain::{DownstreamSession, Era, Session};
 use gateway_testkit::{Era as Serves, Profile, fixtures::LATE_TOOL, http::HttpFake};
+use tokio::time::Instant;
 
-use crate::support::{Act, eventually, factory, legacy, params, profile, quiet};
+use crate::support::{Act, Raw, answer, eventually, factory, legacy, params, profile, quiet};
 
 fn listening(fake: &HttpFake) -> bool {
     let opens = |request: &gateway_testkit::http::Recorded| {
@@ -126,4 +133,110 @@ async fn a_forgotten_session_is_noticed_by_its_stream() {
     fake.cut();
     eventually("the loss", || observer.lost().len() == 1).await;
     assert!(!session.is_open());
+}
+
+/// A legacy server whose GETs are answered by these in turn, the last one again and again, and when they came.
+async fn streaming(answers: Vec<String>) -> (Raw, Arc<Mutex<Vec<Instant>>>) {
+    let (turn, came) = (AtomicUsize::new(0), Arc::<Mutex<Vec<Instant>>>::default());
+    let times = came.clone();
+    let raw = legacy("2025-11-25", move |request| {
+        if !request.starts_with("GET") {
+            return Act::Hang;
+        }
+        times.lock().unwrap().push(Instant::now());
+        let turn = turn.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+        Act::Send(answers[turn].clone())
+    })
+    .await;
+    (raw, came)
+}
+
+fn events(body: &str) -> String {
+    answer("200 OK", "text/event-stream", "", body)
+}
+
+fn streams(raw: &Raw) -> Vec<String> {
+    raw.requests().into_iter().filter(|request| request.starts_with("GET")).collect()
+}
+
+const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+#[tokio::test]
+async fn a_stream_goes_on_behind_the_last_event_after_the_rest_the_server_asks_for() {
+    let (raw, came) = streaming(vec![
+        events(&format!("id: e-1\nretry: 300\ndata: {CHANGED}\n\n")),
+        events(&format!("id: zw\u{f6}lf\ndata: {CHANGED}\n\n")),
+        events("retry: 60\n\n"),
+    ])
+    .await;
+    let (factory, observer) = factory(&raw.url(), |config| config.change_stream = true);
+    let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+    eventually("four streams", || came.lock().unwrap().len() >= 4).await;
+    session.close().await;
+    let asked = streams(&raw);
+    assert!(!asked[0].contains("last-event-id"), "{}", asked[0]);
+    assert!(asked[1].contains("last-event-id: e-1\r\n"), "{}", asked[1]);
+    assert!(asked[2..].iter().all(|request| request.contains("last-event-id: zw\u{f6}lf\r\n")), "{asked:?}");
+    let rests: Vec<_> = came.lock().unwrap().windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(rests[..2].iter().all(|rest| *rest >= Duration::from_millis(300)), "{rests:?}");
+    assert!(rests[2] >= Duration::from_millis(100), "never at once: {rests:?}");
+    assert!(observer.changes() >= 4, "two told, two because something may have been missed");
+    assert_eq!(observer.lost(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_server_cannot_ask_for_a_rest_beyond_the_limit() {
+    let (raw, came) = streaming(vec![events("retry: 86400000\n\n")]).await;
+    let (factory, _) = factory(&raw.url(), |config| {
+        config.change_stream = true;
+        config.max_reconnect_delay = Duration::from_millis(50);
+    });
+    let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+    eventually("three streams", || came.lock().unwrap().len() >= 3).await;
+    session.close().await;
+    assert_eq!(streams(&raw).iter().filter(|request| request.contains("last-event-id")).count(), 0);
+}
+
+#[tokio::test]
+async fn what_a_stream_meets_when_it_is_opened_again_decides_what_becomes_of_the_session() {
+    for (status, body, lost, asked_again) in [
+        ("404 Not Found", "", true, false),
+        ("400 Bad Request", "Bad Request: No valid session ID provided", true, false),
+        ("400 Bad Request", "no", false, false),
+        ("405 Method Not Allowed", "", false, false),
+        ("401 Unauthorized", "", false, false),
+        ("429 Too Many Requests", "", false, true),
+        ("503 Service Unavailable", "", false, true),
+    ] {
+        let refusal = answer(status, "text/plain", "", body);
+        let (raw, came) = streaming(vec![events(&format!("data: {CHANGED}\n\n")), refusal]).await;
+        let (factory, observer) = factory(&raw.url(), |config| {
+            config.change_stream = true;
+            config.max_reconnect_delay = Duration::from_millis(10);
+        });
+        let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+        eventually("the second stream", || came.lock().unwrap().len() >= 2).await;
+        if lost {
+            eventually("the loss", || observer.lost().len() == 1).await;
+        } else {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+        assert_eq!(session.is_open(), !lost, "{status} {body}");
+        assert_eq!(came.lock().unwrap().len() > 2, asked_again, "{status} {body}");
+    }
+}
+
+#[tokio::test]
+async fn rests_grow_while_a_stream_does_not_come_about() {
+    let refusal = answer("503 Service Unavailable", "text/plain", "", "");
+    let (raw, came) = streaming(vec![refusal]).await;
+    let (factory, _) = factory(&raw.url(), |config| config.change_stream = true);
+    let begun = Instant::now();
+    let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+    // Rests are 1 s at least, then up to 2, 4, 8 s.
+    tokio::time::sleep(Duration::from_millis(2300)).await;
+    let asked = came.lock().unwrap().len();
+    let most = 1 + begun.elapsed().as_secs() as usize;
+    assert!((2..=most).contains(&asked), "asked {asked} times");
+    session.close().await;
 }

@@ -4,8 +4,10 @@
 
 mod calling;
 mod cancelling;
+mod closing;
 mod failing;
 mod listening;
+mod losing;
 mod opening;
 mod support;
 mod tls;

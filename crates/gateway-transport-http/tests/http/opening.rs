@@ -115,13 +115,16 @@ async fn the_version_header_is_sent_by_those_revisions_that_have_it() {
     for (version, expected) in
         [("2025-03-26", None), ("2025-06-18", Some("2025-06-18")), ("2025-11-25", Some("2025-11-25"))]
     {
-        let profile = Profile { era: Serves::Legacy, protocol: version.into(), ..Profile::default() };
-        let fake = HttpFake::start(profile);
-        let session = open(&fake, Era::Legacy).await;
+        let serves = Profile { era: Serves::Legacy, protocol: version.into(), ..Profile::default() };
+        let fake = HttpFake::start(serves);
+        let (factory, _) = factory(&fake.url(), |config| config.change_stream = true);
+        let session = factory.open(&profile(Era::Legacy)).await.unwrap();
+        eventually("the change stream", || fake.request_count() == 3).await;
         session.call_tool("echo", &[], &params("{}"), &quiet()).await.unwrap();
         session.close().await;
         let requests = fake.requests();
-        assert_eq!(requests.len(), 4, "initialize, initialized, call, DELETE");
+        let methods: Vec<_> = requests.iter().map(|request| request.method.as_str()).collect();
+        assert_eq!(methods, ["POST", "POST", "GET", "POST", "DELETE"]);
         assert_eq!(requests[0].headers.get("mcp-protocol-version"), None);
         assert_eq!(requests[0].headers.get("mcp-session-id"), None);
         for later in &requests[1..] {
@@ -129,7 +132,6 @@ async fn the_version_header_is_sent_by_those_revisions_that_have_it() {
             assert_eq!(sent, expected, "{version}: {later:?}");
             assert!(later.headers.contains_key("mcp-session-id"), "{later:?}");
         }
-        assert_eq!(requests[3].method, "DELETE");
         assert_eq!(fake.sessions(), [""; 0]);
     }
 }
