@@ -1,15 +1,21 @@
-//! When to leave a failing downstream alone (R-18…R-27). Pure: time is an argument.
+//! When to leave a failing downstream alone (R-18…R-27, security.md §3.3). Pure: time is an argument, and so
+//! is where the jitter begins.
+
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::{jitter::Jitter, window::Window};
 
 /// How long a breaker stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cooldown {
     /// Always as long.
     Fixed(Duration),
-    /// From the first to the second, doubling with each failed probe.
+    /// From the first to the second, doubling with each failed probe; up to a quarter less by chance.
     Growing(Duration, Duration),
 }
 
@@ -17,37 +23,78 @@ impl Cooldown {
     /// Never so long that a clock could not tell its end.
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-    fn after(self, failed_probes: u32) -> Duration {
+    /// The setting: `None` or zero begins with 1 s and doubles up to 15 s, so that a server which is back
+    /// is used again within 16 s.
+    pub(crate) fn from_setting(fixed: Option<Duration>) -> Self {
+        match fixed {
+            Some(fixed) if !fixed.is_zero() => Self::Fixed(fixed),
+            _ => Self::Growing(Duration::from_secs(1), Duration::from_secs(15)),
+        }
+    }
+
+    fn after(self, failed_probes: u32, jitter: &mut Jitter) -> Duration {
         match self {
             Self::Fixed(time) => time.min(Self::LONGEST),
-            Self::Growing(first, last) => first.saturating_mul(1 << failed_probes.min(16)).min(last),
+            Self::Growing(first, last) => {
+                let time = first.saturating_mul(1 << failed_probes.min(16)).min(last);
+                time - jitter.below(time / 4)
+            }
         }
     }
 }
 
-/// Counts consecutive failures and opens at a limit.
+/// Opens at a number of failures in a row, or when fewer than half of the outcomes of ten seconds are good.
+///
+/// Timeouts do not help to open it, since they may be the fault of one slow tool (P-45): where they make the
+/// difference it asks for a probe, while everything goes on.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     limit: u32,
     cooldown: Cooldown,
+    jitter: Jitter,
     state: State,
-    /// Grows with each change of state, so that an outcome from before a change is known (R-W6).
+    window: Window,
+    /// In a row.
+    failures: u32,
+    /// Those of `failures` that were not timeouts.
+    hard: u32,
+    /// How often it has opened since the last success that was more than a probe's.
+    opened: u32,
+    /// Grows whenever it opens, so that an outcome from before is known (R-W6).
     generation: u64,
+    /// The number of the latest probe.
+    probes: u64,
+    /// Until then timeouts ask for no probe: one has just shown that they are not the downstream's.
+    verified_until: Option<Instant>,
     /// The last failure, for the error of refused callers.
     reason: String,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Closed { failures: u32 },
-    Open { until: Instant, failed_probes: u32 },
-    Probing { failed_probes: u32 },
+    Closed,
+    /// A probe is wanted from then on; nobody is refused.
+    Suspect {
+        from: Instant,
+    },
+    Open {
+        until: Instant,
+    },
+    Probing {
+        number: u64,
+        since: Instant,
+        /// Whether everybody else is refused meanwhile.
+        refusing: bool,
+    },
 }
 
 /// Leave to try; its outcome is to be reported with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Admission {
-    generation: u64,
+pub(crate) enum Admission {
+    /// As one of many, in this generation.
+    Try(u64),
+    /// To find out, alone.
+    Probe(u64),
 }
 
 /// Refused: the downstream is broken.
@@ -57,153 +104,206 @@ pub(crate) struct Refusal {
     pub(crate) reason: String,
 }
 
+/// What kind of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// No answer, or none that is MCP.
+    Hard,
+    /// No answer in time.
+    Slow,
+    /// The downstream answers that it is asked too much: bad for the rate, but no sign of a fault.
+    RateLimited,
+}
+
 impl Breaker {
-    pub(crate) fn new(limit: u32, cooldown: Cooldown) -> Self {
-        Self { limit, cooldown, state: State::Closed { failures: 0 }, generation: 0, reason: String::new() }
+    /// When to look again while a probe is on its way; how long that takes is not known.
+    const SOON: Duration = Duration::from_secs(1);
+    /// How long one probe's success stands against timeouts of calls.
+    const VERIFIED: Duration = Duration::from_secs(15);
+
+    pub(crate) fn new(limit: u32, cooldown: Cooldown, jitter: Jitter, now: Instant) -> Self {
+        Self {
+            limit,
+            cooldown,
+            jitter,
+            state: State::Closed,
+            window: Window::new(now),
+            failures: 0,
+            hard: 0,
+            opened: 0,
+            generation: 0,
+            probes: 0,
+            verified_until: None,
+            reason: String::new(),
+        }
     }
 
     /// Asks for leave to try. After the cooldown one caller gets it, the others are refused.
     pub(crate) fn admit(&mut self, now: Instant) -> Result<Admission, Refusal> {
-        let retry_in = match self.state {
-            State::Closed { .. } => return Ok(Admission { generation: self.generation }),
-            State::Open { until, failed_probes } if until <= now => {
-                self.enter(State::Probing { failed_probes });
-                return Ok(Admission { generation: self.generation });
-            }
-            State::Open { until, .. } => until - now,
-            // The probe is on its way; how long it takes is not known.
-            State::Probing { failed_probes } => self.cooldown.after(failed_probes),
-        };
-        Err(Refusal { retry_in, reason: self.reason.clone() })
-    }
-
-    pub(crate) fn succeeded(&mut self, admission: Admission) {
-        if admission.generation == self.generation {
-            match self.state {
-                State::Closed { .. } => self.state = State::Closed { failures: 0 },
-                _ => self.enter(State::Closed { failures: 0 }),
-            }
-        }
-    }
-
-    pub(crate) fn failed(&mut self, admission: Admission, reason: String, now: Instant) {
-        if admission.generation != self.generation {
-            return;
-        }
-        self.reason = reason;
+        self.check(now)?;
         match self.state {
-            State::Closed { failures } if failures + 1 < self.limit => {
-                self.state = State::Closed { failures: failures + 1 };
+            State::Open { .. } => Ok(self.probe(true, now)),
+            _ => Ok(Admission::Try(self.generation)),
+        }
+    }
+
+    /// Whether [`Self::admit`] would give leave.
+    pub(crate) fn check(&self, now: Instant) -> Result<(), Refusal> {
+        match self.state {
+            State::Open { until } if until <= now => Ok(()),
+            _ if self.is_refusing() => Err(self.refusal(now)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What those are told who may not probe.
+    pub(crate) fn refusal(&self, now: Instant) -> Refusal {
+        let retry_in = match self.state {
+            State::Open { until } if until > now => until - now,
+            _ => Self::SOON,
+        };
+        Refusal { retry_in, reason: self.reason.clone() }
+    }
+
+    /// Whether it is open, also while a probe finds out whether it should be.
+    pub(crate) fn is_refusing(&self) -> bool {
+        matches!(self.state, State::Open { .. } | State::Probing { refusing: true, .. })
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// When the next probe is to begin; `None` if none is needed or one is on its way.
+    pub(crate) fn probe_due(&self) -> Option<Instant> {
+        match self.state {
+            State::Open { until } => Some(until),
+            State::Suspect { from } => Some(from),
+            State::Closed | State::Probing { .. } => None,
+        }
+    }
+
+    /// Begins the probe that is due.
+    pub(crate) fn begin_probe(&mut self, now: Instant) -> Option<Admission> {
+        let is_due = self.probe_due().is_some_and(|due| due <= now);
+        is_due.then(|| self.probe(self.is_refusing(), now))
+    }
+
+    /// Begins a probe for a reason of the caller's, where none is on its way or awaited.
+    pub(crate) fn doubt(&mut self, reason: String, now: Instant) -> Option<Admission> {
+        let may = matches!(self.state, State::Closed | State::Suspect { .. });
+        may.then(|| {
+            self.reason = reason;
+            self.probe(false, now)
+        })
+    }
+
+    pub(crate) fn succeeded(&mut self, admission: Admission, now: Instant) {
+        match admission {
+            Admission::Try(generation) if generation == self.generation => {
+                (self.failures, self.hard, self.opened) = (0, 0, 0);
+                self.window.succeeded(now);
+                // It answers: no reason to suspect it, whatever a probe says.
+                self.state = State::Closed;
             }
-            State::Closed { .. } => self.open(0, now),
-            State::Probing { failed_probes } => self.open(failed_probes + 1, now),
-            State::Open { .. } => {}
+            Admission::Probe(_) if self.is_current(admission) => {
+                self.close();
+                self.opened = 0;
+            }
+            _ => {}
         }
     }
 
-    /// The try was given up by its caller: neither success nor failure (R-W5). A probe's place is free again.
+    /// The probe was answered, but nothing that callers ask for has been: the cooldown keeps its length.
+    pub(crate) fn verified(&mut self, probe: Admission, now: Instant) {
+        if self.is_current(probe) {
+            self.close();
+            self.verified_until = Some(now + Self::VERIFIED);
+        }
+    }
+
+    pub(crate) fn failed(&mut self, admission: Admission, failure: Failure, reason: String, now: Instant) {
+        match admission {
+            Admission::Try(generation) if generation == self.generation => {
+                self.reason = reason;
+                self.count(failure, now);
+            }
+            Admission::Probe(_) if self.is_current(admission) => {
+                self.reason = reason;
+                self.open(self.cooldown_from(now));
+            }
+            _ => {}
+        }
+    }
+
+    /// The try was given up by its caller: neither success nor failure (R-W5). A probe's place is free again
+    /// (R-W4).
     pub(crate) fn abandoned(&mut self, admission: Admission, now: Instant) {
-        if let (true, State::Probing { failed_probes }) =
-            (admission.generation == self.generation, self.state)
-        {
-            self.enter(State::Open { until: now, failed_probes });
+        if self.is_current(admission) {
+            self.state = match self.is_refusing() {
+                true => State::Open { until: now },
+                false => State::Suspect { from: now },
+            };
         }
     }
 
-    fn open(&mut self, failed_probes: u32, now: Instant) {
-        self.enter(State::Open { until: now + self.cooldown.after(failed_probes), failed_probes });
+    /// The next probe cannot begin before `time`.
+    pub(crate) fn put_off(&mut self, time: Instant) {
+        if let State::Open { until: due } | State::Suspect { from: due } = &mut self.state {
+            *due = time.max(*due);
+        }
     }
 
-    fn enter(&mut self, state: State) {
-        self.state = state;
+    fn count(&mut self, failure: Failure, now: Instant) {
+        let hard = failure != Failure::Slow;
+        self.window.failed(hard, now);
+        let in_a_row = failure != Failure::RateLimited && {
+            self.failures = self.failures.saturating_add(1);
+            self.hard = self.hard.saturating_add(hard.into());
+            self.failures >= self.limit
+        };
+        if in_a_row && self.hard >= self.limit || self.window.is_bad() {
+            self.open(now);
+        } else if (in_a_row || self.window.is_slow()) && self.state == State::Closed {
+            self.state = State::Suspect { from: self.verified_until.unwrap_or(now).max(now) };
+        }
+    }
+
+    /// A probe of what hangs takes its time. So that this adds nothing to the time until a server which is
+    /// back is used again, a cooldown that grows begins with the probe. A fixed one is as long as it says.
+    fn cooldown_from(&self, failed: Instant) -> Instant {
+        match (self.cooldown, self.state) {
+            (Cooldown::Growing(..), State::Probing { since, .. }) => since,
+            _ => failed,
+        }
+    }
+
+    fn open(&mut self, from: Instant) {
+        let until = from + self.cooldown.after(self.opened, &mut self.jitter);
+        self.opened = self.opened.saturating_add(1);
         self.generation += 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn tripped(limit: u32, now: Instant) -> Breaker {
-        let mut breaker = Breaker::new(limit, Cooldown::Fixed(30 * SECOND));
-        for _ in 0..limit {
-            let admission = breaker.admit(now).unwrap();
-            breaker.failed(admission, "no".into(), now);
-        }
-        breaker
+        self.forget_outcomes();
+        self.state = State::Open { until };
     }
 
-    #[test]
-    fn the_limit_opens_and_the_cooldown_admits_one_probe() {
-        let start = Instant::now();
-        let mut breaker = tripped(5, start);
-        let refusal = breaker.admit(start + 29 * SECOND).unwrap_err();
-        assert_eq!(refusal, Refusal { retry_in: SECOND, reason: "no".into() });
-        let probe = breaker.admit(start + 31 * SECOND).unwrap();
-        for _ in 0..31 {
-            assert!(breaker.admit(start + 31 * SECOND).is_err(), "R-23: one probe only");
-        }
-        breaker.failed(probe, "still".into(), start + 40 * SECOND);
-        assert!(breaker.admit(start + 60 * SECOND).is_err(), "R-80: counted from the failure");
-        let probe = breaker.admit(start + 71 * SECOND).unwrap();
-        breaker.succeeded(probe);
-        assert!(breaker.admit(start + 71 * SECOND).is_ok());
+    fn close(&mut self) {
+        self.forget_outcomes();
+        self.state = State::Closed;
     }
 
-    #[test]
-    fn a_success_starts_the_count_anew() {
-        let now = Instant::now();
-        let mut breaker = Breaker::new(3, Cooldown::Fixed(SECOND));
-        for outcome in [false, false, true, false, false] {
-            let admission = breaker.admit(now).unwrap();
-            if outcome { breaker.succeeded(admission) } else { breaker.failed(admission, String::new(), now) }
-        }
-        assert!(breaker.admit(now).is_ok(), "R-81");
+    fn forget_outcomes(&mut self) {
+        (self.failures, self.hard) = (0, 0);
+        self.window.clear();
     }
 
-    #[test]
-    fn outcomes_from_before_a_change_are_ignored() {
-        let now = Instant::now();
-        let mut breaker = Breaker::new(1, Cooldown::Fixed(SECOND));
-        let (early, late) = (breaker.admit(now).unwrap(), breaker.admit(now).unwrap());
-        breaker.failed(early, String::new(), now);
-        breaker.succeeded(late);
-        assert!(breaker.admit(now).is_err(), "R-W6: a success begun before the trip does not clear it");
+    fn probe(&mut self, refusing: bool, now: Instant) -> Admission {
+        self.probes += 1;
+        self.state = State::Probing { number: self.probes, since: now, refusing };
+        Admission::Probe(self.probes)
     }
 
-    #[test]
-    fn late_outcomes_do_not_touch_a_probe_or_what_it_mended() {
-        let start = Instant::now();
-        let mut breaker = Breaker::new(1, Cooldown::Fixed(SECOND));
-        let [trips, fails, gives_up] = [(); 3].map(|()| breaker.admit(start).unwrap());
-        breaker.failed(trips, String::new(), start);
-        let probe = breaker.admit(start + SECOND).unwrap();
-        breaker.abandoned(gives_up, start + SECOND);
-        assert!(breaker.admit(start + SECOND).is_err(), "R-23: the probe's place is taken");
-        breaker.failed(fails, String::new(), start + SECOND);
-        breaker.succeeded(probe);
-        assert!(breaker.admit(start + SECOND).is_ok());
-        breaker.failed(fails, String::new(), start + SECOND);
-        assert!(breaker.admit(start + SECOND).is_ok(), "R-W6");
-    }
-
-    #[test]
-    fn an_abandoned_probe_leaves_its_place_to_the_next() {
-        let start = Instant::now();
-        let mut breaker = tripped(1, start);
-        let later = start + 31 * SECOND;
-        let probe = breaker.admit(later).unwrap();
-        breaker.abandoned(probe, later);
-        assert!(breaker.admit(later).is_ok(), "R-W4");
-    }
-
-    #[test]
-    fn the_default_cooldown_grows_to_its_end() {
-        let growing = Cooldown::Growing(SECOND, 15 * SECOND);
-        let seconds: Vec<_> = (0..6).map(|probes| growing.after(probes).as_secs()).collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 15, 15]);
-        assert_eq!(growing.after(u32::MAX), 15 * SECOND);
+    /// Whether it is the probe that is awaited.
+    fn is_current(&self, admission: Admission) -> bool {
+        matches!((admission, self.state), (Admission::Probe(probe), State::Probing { number, .. }) if probe == number)
     }
 }

@@ -1,13 +1,14 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering},
 };
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, Dispatcher, DownstreamName, Era, Error, Exchange, Execution,
-    InternalError, Outcome, ParamHeader, SessionProfile, Target,
+    Call, CallerError, ClientCapabilities, Dispatcher, DownstreamError, DownstreamFault, DownstreamName,
+    Error, Exchange, Execution, InternalError, Outcome, ParamHeader, SessionProfile, Target,
 };
 use tokio::time::Instant;
 
@@ -15,41 +16,77 @@ use crate::{
     Held, SessionMode,
     closing::side_by_side,
     downstream::{Downstream, Link, Opened},
+    held::{Kept, PooledSession},
     single_flight::SingleFlight,
 };
 
 pub(crate) type Downstreams = HashMap<DownstreamName, Arc<Downstream>>;
 
-type Slot = Arc<OwnSession>;
+/// The downstreams there are at this moment; changes replace the whole map.
+pub(crate) type Directory = Arc<ArcSwap<Downstreams>>;
 
 /// A client's own session to one downstream: opened once for all of the first callers, who share the
 /// outcome and may give up (R-W15).
-#[derive(Default)]
 struct OwnSession {
-    held: OnceLock<Arc<Held>>,
-    opening: SingleFlight<Arc<Held>>,
+    downstream: Arc<Downstream>,
+    /// The client's session before, of which something may be left.
+    predecessor: Option<Arc<Kept>>,
+    kept: OnceLock<Arc<Kept>>,
+    opening: SingleFlight<Obtained>,
+}
+
+/// What opening gave. The client's own is in use until the last of the first callers has had it.
+#[derive(Clone)]
+enum Obtained {
+    ForAll(Arc<Kept>),
+    Own(Held),
 }
 
 impl OwnSession {
-    fn get(&self) -> Option<&Arc<Held>> {
-        self.held.get()
+    fn new(downstream: Arc<Downstream>, predecessor: Option<Arc<Kept>>) -> Self {
+        Self { downstream, predecessor, kept: OnceLock::new(), opening: SingleFlight::default() }
     }
 
     /// A session that serves everybody is given but not kept: here it would have its place in the pool even
     /// when it has ended.
-    async fn open(
-        self: Arc<Self>,
-        downstream: Arc<Downstream>,
-        profile: SessionProfile,
-    ) -> Result<Arc<Held>, Error> {
-        if let Some(held) = self.get() {
-            return Ok(held.clone());
+    async fn open(self: Arc<Self>, profile: SessionProfile) -> Result<Obtained, Error> {
+        if let Some(kept) = self.kept.get() {
+            return Ok(Obtained::Own(kept.lease()));
         }
-        match downstream.open(&profile).await? {
-            Opened::Stateless(held) => Ok(held),
-            Opened::Legacy(pooled) => Ok(self.held.get_or_init(|| Arc::new(Held::new(pooled))).clone()),
+        self.end_predecessor().await;
+        match self.downstream.open(&profile).await? {
+            Opened::Stateless(kept) => Ok(Obtained::ForAll(kept)),
+            Opened::Legacy(pooled) => {
+                let closed = || DownstreamFault::Closed.before(&self.downstream.name);
+                let held = Kept::for_one(pooled).ok_or_else(closed)?;
+                // One attempt at a time, and it has looked.
+                let _ = self.kept.set(held.kept().clone());
+                Ok(Obtained::Own(held))
+            }
         }
     }
+
+    /// Two generations of a process never run at once for the same client, as far as the time for closing
+    /// goes.
+    async fn end_predecessor(&self) {
+        let Some(predecessor) = self.predecessor.clone() else { return };
+        let gone = tokio::time::timeout(self.downstream.pool.close_timeout(), predecessor.end());
+        if gone.await.is_err() {
+            let name = &self.downstream.name;
+            tracing::warn!(downstream = %name, "a lost session is not gone after the time for closing");
+        }
+    }
+
+    /// Whether it can be forgotten: nothing is kept and nothing is left of what was.
+    fn is_gone(&self) -> bool {
+        self.kept.get().or(self.predecessor.as_ref()).is_none_or(|kept| kept.is_gone())
+    }
+}
+
+/// What a client has for a downstream.
+enum Slot {
+    Ready(Held),
+    ToOpen(Arc<OwnSession>),
 }
 
 /// One client's sessions to its downstreams, and the dispatcher of its calls.
@@ -57,127 +94,149 @@ impl OwnSession {
 /// Safe for concurrent dispatch. Two client sessions never share a per-client session. Dropping it
 /// closes in the background what it holds.
 pub struct ClientSession {
-    downstreams: Arc<Downstreams>,
+    downstreams: Directory,
+    since: Instant,
     /// `None` once closed.
-    slots: Mutex<Option<HashMap<DownstreamName, Slot>>>,
+    slots: Mutex<Option<HashMap<DownstreamName, Arc<OwnSession>>>>,
 }
 
 impl ClientSession {
-    pub(crate) fn new(downstreams: Arc<Downstreams>) -> Self {
-        Self { downstreams, slots: Mutex::new(Some(HashMap::new())) }
+    pub(crate) fn new(downstreams: Directory) -> Self {
+        Self { downstreams, since: Instant::now(), slots: Mutex::new(Some(HashMap::new())) }
     }
 
     /// Ends every session this client holds, side by side. Idempotent; later calls are refused
     /// . Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
         let slots = self.slots().take().unwrap_or_default();
-        side_by_side(slots.into_values().filter_map(own_session).map(Held::end)).await;
+        let kept = slots.into_values().filter_map(|slot| slot.kept.get().cloned());
+        side_by_side(kept.map(Kept::end)).await;
     }
 
     /// Gives up the sessions that have been idle longer than their downstream's time-to-live, for
     /// the caller to end, and those that have ended.
-    pub(crate) fn take_idle(&self, now: Instant) -> Vec<Arc<Held>> {
-        let mut slots = self.slots();
-        let Some(slots) = slots.as_mut() else { return Vec::new() };
-        let expired = |name: &DownstreamName, slot: &mut Slot| {
-            let ttl = self.downstreams.get(name).map(|downstream| downstream.pool.idle_ttl());
-            // Whoever has the slot is opening its session or about to use it.
-            Arc::strong_count(slot) == 1
-                && slot.get().is_none_or(|held| {
-                    !held.session().is_open() || held.is_idle(ttl.unwrap_or_default(), now)
-                })
+    pub(crate) fn take_idle(&self, now: Instant) -> Vec<PooledSession> {
+        let slots = self.slots();
+        let of_slot = |slot: &Arc<OwnSession>| {
+            slot.kept.get().and_then(|kept| kept.take_idle(slot.downstream.pool.idle_ttl(), now))
         };
-        slots.extract_if(expired).filter_map(|(_, slot)| own_session(slot)).collect()
+        slots.iter().flat_map(HashMap::values).filter_map(of_slot).collect()
     }
 
-    /// Whether nothing is held.
+    /// Whether nothing is held, once what is gone has been forgotten.
     pub(crate) fn is_empty(&self) -> bool {
-        self.slots().as_ref().is_none_or(HashMap::is_empty)
+        let mut slots = self.slots();
+        let Some(slots) = slots.as_mut() else { return true };
+        // Whoever has the slot is opening its session or about to use it.
+        slots.retain(|_, slot| Arc::strong_count(slot) > 1 || !slot.is_gone());
+        slots.is_empty()
     }
 
-    /// Tries a call once. An ended session is let go of, so that the next try finds another.
+    /// Since when nobody uses what the client holds; `None` while somebody does.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let slots = self.slots();
+        let mut since = self.since;
+        for slot in slots.iter().flat_map(HashMap::values) {
+            if Arc::strong_count(slot) > 1 {
+                return None;
+            }
+            if let Some(kept) = slot.kept.get() {
+                since = since.max(kept.unused_since()?);
+            }
+        }
+        Some(since)
+    }
+
+    /// Tries a call once. An ended session is given up, so that the next try finds another.
     pub(crate) async fn attempt(&self, call: &ToolCall<'_>) -> Attempt {
-        let link = match self.link(call.downstream, call.exchange).await {
+        let link = match self.link(&call.downstream, call.exchange).await {
             Ok(link) => link,
-            Err(error) => return Attempt { result: Err(error), may_try_again: false },
+            Err(error) => return call.not_begun(error),
         };
         let attempt = call.attempt_on(&link).await;
         if let Link::Held(held) = &link
             && !held.session().is_open()
         {
             // However many calls failed on it, once.
-            self.forget(&call.downstream.name, held);
+            tokio::spawn(held.kept().clone().end());
         }
         attempt
     }
 
-    async fn link(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Link, Error> {
+    /// The session that a call of this client uses.
+    pub(crate) async fn link(
+        &self,
+        downstream: &Arc<Downstream>,
+        exchange: &Exchange,
+    ) -> Result<Link, Error> {
         // Also where nothing of this client's is involved (R-48, R-W16).
         if self.is_closed() {
             return Err(CallerError::SessionClosed.into());
         }
-        if let Some(held) = downstream.stateless(exchange.era) {
-            return Ok(Link::Stateless(held));
+        if let Some(kept) = downstream.stateless(exchange.era) {
+            return Ok(Link::Stateless(kept));
         }
         match downstream.mode {
             SessionMode::Shared => {
                 let capabilities = ClientCapabilities::none();
                 let opened = downstream.open(&SessionProfile { era: exchange.era, capabilities }).await?;
                 Ok(match opened {
-                    Opened::Stateless(held) => Link::Stateless(held),
+                    Opened::Stateless(kept) => Link::Stateless(kept),
                     Opened::Legacy(pooled) => Link::Taken(pooled),
                 })
             }
-            SessionMode::PerClient => {
-                let held = self.hold(downstream, exchange).await?;
-                Ok(if is_own(&held) { Link::Held(held) } else { Link::Stateless(held) })
-            }
+            SessionMode::PerClient => self.hold(downstream, exchange).await,
         }
     }
 
     /// The session this client keeps to the downstream, opened if need be.
-    async fn hold(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Arc<Held>, Error> {
-        let slot = self.slot(&downstream.name)?;
-        let held = match slot.get() {
-            Some(held) => held.clone(),
-            None => {
-                let capabilities = exchange.capabilities.clone();
-                let profile = SessionProfile { era: exchange.era, capabilities };
-                slot.opening.join(|| slot.clone().open(downstream.clone(), profile)).await?
-            }
+    async fn hold(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Link, Error> {
+        let slot = match self.slot(downstream)? {
+            Slot::Ready(held) => return Ok(Link::Held(held)),
+            Slot::ToOpen(slot) => slot,
         };
+        let capabilities = exchange.capabilities.clone();
+        let profile = SessionProfile { era: exchange.era, capabilities };
+        let obtained = slot.opening.join(|| slot.clone().open(profile)).await?;
         drop(slot);
         if self.is_closed() {
             // Closed while the session was being opened: it ends with the last who waited for it.
             return Err(CallerError::SessionClosed.into());
         }
-        Ok(held)
+        Ok(match obtained {
+            Obtained::ForAll(kept) => Link::Stateless(kept),
+            Obtained::Own(held) => Link::Held(held),
+        })
     }
 
-    /// The slot for a downstream; emptied first if its session has ended (R-W12).
-    fn slot(&self, name: &DownstreamName) -> Result<Slot, Error> {
+    /// What there is for a downstream; a session that has ended (R-W12), or belongs to a downstream that has
+    /// been replaced, is let go of.
+    fn slot(&self, downstream: &Arc<Downstream>) -> Result<Slot, Error> {
         let mut slots = self.slots();
         let slots = slots.as_mut().ok_or(CallerError::SessionClosed)?;
-        if slots.get(name).and_then(|slot| slot.get()).is_some_and(|held| !held.session().is_open()) {
-            slots.remove(name);
+        let mut predecessor = None;
+        if let Some(slot) = slots.get(&downstream.name) {
+            if slot.downstream.generation > downstream.generation {
+                return Err(DownstreamFault::Closed.before(&downstream.name));
+            }
+            if slot.downstream.generation == downstream.generation {
+                let Some(kept) = slot.kept.get() else { return Ok(Slot::ToOpen(slot.clone())) };
+                if let Some(held) = kept.enter() {
+                    return Ok(Slot::Ready(held));
+                }
+                predecessor = Some(kept.clone());
+            }
         }
-        Ok(slots.entry(name.clone()).or_default().clone())
-    }
-
-    /// Lets go of a session, if it is still the one that is kept.
-    fn forget(&self, name: &DownstreamName, given_up: &Arc<Held>) {
-        if let Some(slots) = self.slots().as_mut()
-            && slots.get(name).and_then(|slot| slot.get()).is_some_and(|held| Arc::ptr_eq(held, given_up))
-        {
-            slots.remove(name);
-        }
+        let slot = Arc::new(OwnSession::new(downstream.clone(), predecessor));
+        slots.insert(downstream.name.clone(), slot.clone());
+        Ok(Slot::ToOpen(slot))
     }
 
     fn is_closed(&self) -> bool {
         self.slots().is_none()
     }
 
-    fn slots(&self) -> MutexGuard<'_, Option<HashMap<DownstreamName, Slot>>> {
+    fn slots(&self) -> MutexGuard<'_, Option<HashMap<DownstreamName, Arc<OwnSession>>>> {
         // Every critical section leaves the map consistent.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,9 +245,18 @@ impl ClientSession {
 #[async_trait]
 impl Dispatcher for ClientSession {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        let call = ToolCall::find(&call, &self.downstreams)?;
-        let first = self.attempt(&call).await;
-        if first.may_try_again { self.attempt(&call).await.result } else { first.result }
+        let first = self.attempt(&ToolCall::find(&call, &self.downstreams)?).await;
+        if !first.may_try_again {
+            return first.result;
+        }
+        // Those that were idle may all have ended with that one, as when a server was restarted. Each is gone
+        // from the pool then, so sooner or later there is a new one, and that is the last (G-31).
+        loop {
+            let again = self.attempt(&ToolCall::find(&call, &self.downstreams)?).await;
+            if !again.may_try_again || !again.was_idle {
+                return again.last();
+            }
+        }
     }
 }
 
@@ -200,7 +268,7 @@ impl fmt::Debug for ClientSession {
 
 /// A call with the downstream it is for.
 pub(crate) struct ToolCall<'a> {
-    pub(crate) downstream: &'a Arc<Downstream>,
+    pub(crate) downstream: Arc<Downstream>,
     name: &'a str,
     headers: &'a [ParamHeader],
     call: &'a Call,
@@ -208,45 +276,86 @@ pub(crate) struct ToolCall<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Finds the downstream of a call.
-    pub(crate) fn find(call: &'a Call, downstreams: &'a Downstreams) -> Result<Self, Error> {
+    /// Finds the downstream of a call, and refuses it while that is broken (P-47).
+    pub(crate) fn find(call: &'a Call, downstreams: &Directory) -> Result<Self, Error> {
         let Target::Tool { downstream, name, headers } = &call.target else {
             return Err(InternalError { what: "an unresolved name reached the registry" }.into());
         };
-        let Some(downstream) = downstreams.get(downstream) else {
-            return Err(CallerError::UnknownDownstream { name: downstream.to_string() }.into());
-        };
+        let downstream = find(downstreams, downstream)?;
+        downstream.health.admits()?;
         Ok(Self { downstream, name, headers, call, exchange: &call.exchange })
     }
 
     pub(crate) async fn attempt_on(&self, link: &Link) -> Attempt {
-        let _in_use = match link {
-            Link::Stateless(held) | Link::Held(held) => Some(held.enter()),
-            Link::Taken(_) => None,
-        };
         let session = link.session();
-        let result = session.call_tool(self.name, self.headers, &self.call.params, self.exchange).await;
-        let never_ran = matches!(
-            &result,
-            Err(Error::Downstream(error)) if error.execution == Execution::NotStarted
-        );
-        Attempt { may_try_again: never_ran && !session.is_open(), result }
+        let answered = session.call_tool(self.name, self.headers, &self.call.params, self.exchange);
+        let mut result = tokio::select! {
+            biased;
+            result = answered => result,
+            // Not every session ends its calls when it is closed.
+            () = self.downstream.pool.closing() => {
+                Err(DownstreamFault::Closed.during(&self.downstream.name))
+            }
+        };
+        let mut may_try_again = false;
+        if let Err(Error::Downstream(error)) = &mut result {
+            let closed = self.say_if_closed(error);
+            may_try_again = error.execution == Execution::NotStarted && (closed || !session.is_open());
+        }
+        let was_idle = matches!(link, Link::Taken(pooled) if pooled.was_idle());
+        Attempt { result, may_try_again, was_idle }
     }
+
+    /// What a failure to get a session comes to. If the downstream was replaced meanwhile, there is another.
+    fn not_begun(&self, mut error: Error) -> Attempt {
+        let mut may_try_again = false;
+        if let Error::Downstream(error) = &mut error {
+            may_try_again = self.say_if_closed(error);
+            if matches!(error.fault, DownstreamFault::Exhausted { .. }) {
+                self.downstream.exhausted.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Attempt { result: Err(error), may_try_again, was_idle: false }
+    }
+
+    /// Says of a lost session that the gateway itself has closed it, where that is so.
+    fn say_if_closed(&self, error: &mut DownstreamError) -> bool {
+        use DownstreamFault::{Closed, Ended, Unreachable};
+        let closed =
+            matches!(error.fault, Closed | Ended { .. } | Unreachable { .. }) && self.downstream.is_closed();
+        if closed {
+            error.fault = Closed;
+        }
+        closed
+    }
+}
+
+/// The downstream of that name.
+pub(crate) fn find(downstreams: &Directory, name: &DownstreamName) -> Result<Arc<Downstream>, Error> {
+    let found = downstreams.load().get(name).cloned();
+    found.ok_or_else(|| CallerError::UnknownDownstream { name: name.to_string() }.into())
 }
 
 /// How one try of a call ended.
 pub(crate) struct Attempt {
     pub(crate) result: Result<Outcome, Error>,
-    /// At most once: only what provably never ran is tried again, once, when its session has ended.
+    /// At most once: only what provably never ran is tried again, once, when its session has ended or
+    /// its downstream has been replaced.
     pub(crate) may_try_again: bool,
+    /// Whether its session had been idle in the pool, which anybody may take from.
+    was_idle: bool,
 }
 
-/// Whether the session is the client's own to end. One that serves everybody is not.
-fn is_own(held: &Arc<Held>) -> bool {
-    held.session().peer().era == Era::Legacy
-}
-
-/// What was opened in a slot that was given up, without keeping the slot.
-fn own_session(slot: Slot) -> Option<Arc<Held>> {
-    slot.get().cloned().filter(is_own)
+impl Attempt {
+    /// What the second try came to. If its session has ended too, the error says so (G-31).
+    pub(crate) fn last(self) -> Result<Outcome, Error> {
+        let mut result = self.result;
+        if self.may_try_again
+            && let Err(Error::Downstream(error)) = &mut result
+            && let DownstreamFault::Ended { reason } = &mut error.fault
+        {
+            *reason = format!("the session could not be re-established: {reason}");
+        }
+        result
+    }
 }

@@ -1,13 +1,20 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Factory, SessionProfile,
+    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Factory, SessionCounts, SessionProfile,
 };
+use tokio::sync::watch;
 
-use crate::{Held, Pool, Pooled, place::Purpose, single_flight::SingleFlight};
+use crate::{
+    Health, Held, Pool, Pooled, closing::side_by_side, held::Kept, monitor, place::Purpose,
+    single_flight::SingleFlight,
+};
 
 /// A factory of sessions to a downstream, whatever carries them.
 pub type DownstreamFactory = dyn Factory<Session = Arc<dyn DownstreamSession>>;
@@ -31,15 +38,25 @@ pub struct ManagedDownstream {
     pub mode: SessionMode,
     /// Where they come from.
     pub pool: Pool<DownstreamFactory>,
+    /// Whether it answers; see [`supervise`](crate::supervise).
+    pub health: Arc<Health>,
+}
+
+impl ManagedDownstream {
+    /// A downstream whose health nobody watches.
+    pub fn new(name: DownstreamName, mode: SessionMode, pool: Pool<DownstreamFactory>) -> Self {
+        let health = Health::off(name.clone());
+        Self { name, mode, pool, health }
+    }
 }
 
 /// The session that answers one call.
 #[derive(Debug)]
 pub(crate) enum Link {
     /// Modern: no session in the protocol's sense; one serves every caller, ids told apart.
-    Stateless(Arc<Held>),
+    Stateless(Arc<Kept>),
     /// Legacy, kept by the client that calls.
-    Held(Arc<Held>),
+    Held(Held),
     /// Legacy, taken from the pool for this call.
     Taken(Pooled<Arc<dyn DownstreamSession>>),
 }
@@ -48,7 +65,8 @@ impl Link {
     /// The session.
     pub(crate) fn session(&self) -> &Arc<dyn DownstreamSession> {
         match self {
-            Self::Stateless(held) | Self::Held(held) => held.session(),
+            Self::Stateless(kept) => kept.session(),
+            Self::Held(held) => held.session(),
             Self::Taken(pooled) => pooled,
         }
     }
@@ -59,6 +77,13 @@ pub(crate) struct Downstream {
     pub(crate) name: DownstreamName,
     pub(crate) mode: SessionMode,
     pub(crate) pool: Pool<DownstreamFactory>,
+    pub(crate) health: Arc<Health>,
+    /// Calls that were refused because all sessions were in use.
+    pub(crate) exhausted: AtomicU64,
+    /// Grows with each downstream a manager is given, so that of two of one name the later is known.
+    pub(crate) generation: u64,
+    /// Closed when nothing is left of the one of the same name before.
+    predecessor: Option<watch::Receiver<()>>,
     shared: Mutex<Common>,
     /// The opening of sessions that may turn out to serve everybody, so that a crowd of first callers opens
     /// one. By the era that is asked for: an answer in one is none in the other.
@@ -70,17 +95,19 @@ pub(crate) struct Downstream {
 #[derive(Clone)]
 enum Found {
     /// It serves everybody.
-    Stateless(Arc<Held>),
+    Stateless(Arc<Kept>),
     /// The downstream gives legacy sessions: here is one for lists, if it was opened for them.
-    Legacy { listing: Option<Arc<Held>> },
+    Legacy { listing: Option<Arc<Kept>> },
 }
 
 #[derive(Default)]
 struct Common {
     /// The modern session, once there is one.
-    stateless: Option<Arc<Held>>,
+    stateless: Option<Arc<Kept>>,
     /// The legacy session that lists are read from; no client is ever given it (R-W24).
-    listing: Option<Arc<Held>>,
+    listing: Option<Arc<Kept>>,
+    /// Those that were lost and of which something may be left. Each has its place in the pool.
+    ending: Vec<Arc<Kept>>,
     /// It was asked for a modern session and gave a legacy one, and has not given a modern one since.
     legacy_only: bool,
     /// It was asked for a legacy session and gave a modern one.
@@ -92,23 +119,62 @@ struct Common {
 }
 
 impl Common {
-    /// Lets go of sessions that have ended, so that their places in the pool are free for new ones.
-    fn forget_ended(&mut self) {
-        self.stateless.take_if(|held| !held.session().is_open());
-        self.listing.take_if(|held| !held.session().is_open());
+    /// Lets go of sessions that have ended; gives those whose places in the pool are not free yet.
+    fn forget_ended(&mut self) -> Vec<Arc<Kept>> {
+        self.ending.retain(|kept| !kept.is_gone());
+        for kept in [&mut self.stateless, &mut self.listing] {
+            self.ending.extend(kept.take_if(|kept| !kept.session().is_open()));
+        }
+        self.ending.clone()
     }
 }
 
 impl Downstream {
-    pub(crate) fn new(managed: ManagedDownstream) -> Self {
-        let ManagedDownstream { name, mode, pool } = managed;
-        let (opening_modern, opening_legacy) = (SingleFlight::default(), SingleFlight::default());
-        Self { name, mode, pool, shared: Mutex::default(), opening_modern, opening_legacy }
+    /// A downstream that opens nothing before `predecessor` is closed. Within a tokio runtime a background
+    /// task watches over its health.
+    pub(crate) fn new(
+        managed: ManagedDownstream,
+        generation: u64,
+        predecessor: Option<watch::Receiver<()>>,
+    ) -> Arc<Self> {
+        let ManagedDownstream { name, mode, pool, health } = managed;
+        let downstream = Arc::new(Self {
+            name,
+            mode,
+            pool,
+            health,
+            exhausted: AtomicU64::new(0),
+            generation,
+            predecessor,
+            shared: Mutex::default(),
+            opening_modern: SingleFlight::default(),
+            opening_legacy: SingleFlight::default(),
+        });
+        monitor::start(&downstream);
+        downstream
+    }
+
+    /// What became of its sessions.
+    pub(crate) fn counts(&self) -> SessionCounts {
+        let stats = self.pool.stats();
+        SessionCounts {
+            in_use: stats.in_use as u64,
+            idle: stats.idle as u64,
+            opened: stats.created,
+            evicted: self.pool.evicted(),
+            exhausted: self.exhausted.load(Ordering::Relaxed),
+            ..self.health.counts()
+        }
+    }
+
+    /// Whether it has been closed: removed, replaced, or with the manager.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.common().closed
     }
 
     /// The session that serves everybody, if the downstream is to be spoken to that way in `era` and it
     /// is open. This is the fast path of most calls.
-    pub(crate) fn stateless(&self, era: Era) -> Option<Arc<Held>> {
+    pub(crate) fn stateless(&self, era: Era) -> Option<Arc<Kept>> {
         let common = self.common();
         let held = common.stateless.as_ref().filter(|held| held.session().is_open())?;
         (era == Era::Modern || common.modern_only).then(|| held.clone())
@@ -150,7 +216,8 @@ impl Downstream {
     }
 
     /// The session that lists are read from. The era is found out anew when it has to be opened.
-    pub(crate) async fn listing(self: &Arc<Self>) -> Result<Arc<Held>, Error> {
+    pub(crate) async fn listing(self: &Arc<Self>) -> Result<Arc<Kept>, Error> {
+        self.health.admits()?;
         // The first attempt may be a caller's, which brings nothing for lists.
         for _ in 0..2 {
             if let Some(held) = self.listed() {
@@ -175,19 +242,55 @@ impl Downstream {
         })
     }
 
-    async fn open_for_lists(&self) -> Result<(Era, Arc<Held>), Error> {
+    async fn open_for_lists(&self) -> Result<(Era, Arc<Kept>), Error> {
         match self.open_unknown(Purpose::Lists, &SessionProfile::default()).await? {
             Opened::Stateless(held) => Ok((Era::Modern, held)),
             Opened::Legacy(pooled) => {
-                let held = Arc::new(Held::new(pooled));
+                let held = Kept::for_all(pooled);
                 self.remember(|common| common.listing = Some(held.clone()))?;
                 Ok((Era::Legacy, held))
             }
         }
     }
 
+    /// The sessions that serve everybody and lists, as far as they are open.
+    pub(crate) fn kept(&self) -> [Option<Arc<Kept>>; 2] {
+        let common = self.common();
+        [&common.stateless, &common.listing].map(|kept| kept.clone().filter(|held| held.session().is_open()))
+    }
+
+    /// A new session to find out with whether the downstream can be used.
+    pub(crate) async fn open_probe(&self) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
+        self.acquire(Purpose::Probes, &SessionProfile::default()).await
+    }
+
+    /// Keeps a probe's session in the place of one that serves everybody or lists, if there is none and
+    /// there is room; else closes it. Whether it is kept.
+    pub(crate) async fn adopt(&self, mut probe: Pooled<Arc<dyn DownstreamSession>>) -> bool {
+        let era = probe.peer().era;
+        // Whoever opens the next session ends them, and waits for that.
+        self.common().forget_ended();
+        let [stateless, listing] = self.kept();
+        let is_missing = match era {
+            Era::Modern => stateless.is_none(),
+            Era::Legacy => listing.is_none(),
+        };
+        if !is_missing || !probe.settle() {
+            probe.discard().await;
+            return false;
+        }
+        // Both fail only when the downstream is closed, and then the session closes itself.
+        match era {
+            Era::Modern => self.keep(probe).await.is_ok(),
+            Era::Legacy => {
+                let held = Kept::for_all(probe);
+                self.remember(|common| common.listing = Some(held)).is_ok()
+            }
+        }
+    }
+
     /// The session that lists are read from, if it is open.
-    fn listed(&self) -> Option<Arc<Held>> {
+    fn listed(&self) -> Option<Arc<Kept>> {
         let kept = self.common().listing.clone().filter(|held| held.session().is_open());
         kept.or_else(|| self.stateless(Era::Modern))
     }
@@ -201,8 +304,8 @@ impl Downstream {
     }
 
     /// Keeps a modern session for everybody, or gives it up for the one that is there already.
-    async fn keep(&self, pooled: Pooled<Arc<dyn DownstreamSession>>) -> Result<Arc<Held>, Error> {
-        let held = Arc::new(Held::new(pooled));
+    async fn keep(&self, pooled: Pooled<Arc<dyn DownstreamSession>>) -> Result<Arc<Kept>, Error> {
+        let held = Kept::for_all(pooled);
         let mut first = held.clone();
         self.remember(|common| {
             if let Some(kept) = common.stateless.as_ref().filter(|kept| kept.session().is_open()) {
@@ -227,11 +330,13 @@ impl Downstream {
         Ok(())
     }
 
-    /// Ends what is common to all callers and closes the pool, side by side and within the pool's bound.
+    /// Ends what is common to all callers, what clients keep, and the pool, side by side and within the pool's
+    /// bound. Idempotent.
     pub(crate) async fn close(&self) {
+        self.health.end();
         let common = std::mem::replace(&mut *self.common(), Common { closed: true, ..Common::default() });
         // They have places, and the pool waits for those.
-        for kept in common.stateless.into_iter().chain(common.listing) {
+        for kept in common.stateless.into_iter().chain(common.listing).chain(common.ending) {
             tokio::spawn(kept.end());
         }
         self.pool.close().await;
@@ -242,7 +347,8 @@ impl Downstream {
         purpose: Purpose,
         profile: &SessionProfile,
     ) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
-        self.common().forget_ended();
+        self.predecessor_in_time().await?;
+        self.end_lost().await;
         let mut pooled = self.pool.acquire_for(purpose, profile).await?;
         let spoken = pooled.peer().era;
         pooled.keep_for(spoken);
@@ -263,6 +369,38 @@ impl Downstream {
         Ok(pooled)
     }
 
+    /// Ends sessions that were lost and waits for that, within the time for closing: of two generations of a
+    /// process the old one is gone before the new one starts.
+    pub(crate) async fn end_lost(&self) {
+        let lost = self.common().forget_ended();
+        if lost.is_empty() {
+            return;
+        }
+        let gone = side_by_side(lost.into_iter().map(Kept::end));
+        if tokio::time::timeout(self.pool.close_timeout(), gone).await.is_err() {
+            tracing::warn!(downstream = %self.name, "a lost session is not gone after the time for closing");
+        }
+    }
+
+    /// Waits until the downstream this one replaces is gone or its time for closing is over.
+    pub(crate) async fn predecessor_gone(&self) {
+        if let Some(predecessor) = self.predecessor.clone() {
+            gone(predecessor).await;
+        }
+    }
+
+    /// Waits for the end of the downstream this one replaces, as long as one waits for a place.
+    async fn predecessor_in_time(&self) -> Result<(), Error> {
+        if self.predecessor.as_ref().is_none_or(|predecessor| predecessor.has_changed().is_err()) {
+            return Ok(());
+        }
+        let in_time = tokio::time::timeout(self.pool.acquire_timeout(), self.predecessor_gone()).await;
+        in_time.map_err(|_| {
+            let reason = "what it replaces is still being closed".into();
+            DownstreamFault::Unreachable { reason }.before(&self.name)
+        })
+    }
+
     /// Whether a caller of this era is known to get a legacy session, which concerns nobody else.
     fn is_legacy_for(&self, era: Era) -> bool {
         let common = self.common();
@@ -278,6 +416,12 @@ impl Downstream {
     }
 }
 
+impl Drop for Downstream {
+    fn drop(&mut self) {
+        self.health.end();
+    }
+}
+
 impl fmt::Debug for Downstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Downstream")
@@ -287,8 +431,13 @@ impl fmt::Debug for Downstream {
     }
 }
 
+/// Completes when the other end has been let go of.
+pub(crate) async fn gone(mut leaving: watch::Receiver<()>) {
+    while leaving.changed().await.is_ok() {}
+}
+
 /// What opening a session gave.
 pub(crate) enum Opened {
-    Stateless(Arc<Held>),
+    Stateless(Arc<Kept>),
     Legacy(Pooled<Arc<dyn DownstreamSession>>),
 }

@@ -2,7 +2,7 @@
 //! which client holds which session.
 //!
 //! **For**: [`Pool`] bounds the sessions to one downstream; [`SupervisedFactory`] keeps a broken one from
-//! being started over and over; [`Manager`] answers calls with the session that belongs to the caller.
+//! being started over and over, and [`Health`] keeps calls from one that does not answer; [`Manager`] answers calls with the session that belongs to the caller.
 //! This is the only mutable shared state about downstreams. Time is tokio's, so tests can pause it.
 //!
 //! **Must not know**: exposed names, policy, HTTP, what carries a client or a downstream.
@@ -44,19 +44,35 @@
 
 mod breaker;
 mod client_session;
+mod clients;
 mod closing;
 mod downstream;
+mod health;
 mod held;
+#[cfg(test)]
+mod interleaving;
+mod jitter;
 mod manager;
+mod monitor;
+mod observed;
 mod place;
+mod places;
 mod pool;
+mod restarts;
 mod single_flight;
 mod supervisor;
+mod sync;
+mod verdict;
+mod window;
 
 pub use client_session::ClientSession;
+pub use clients::ManagerConfig;
 pub use downstream::{DownstreamFactory, ManagedDownstream, SessionMode};
 pub use gateway_domain::{DownstreamSession, Factory, Session, SessionProfile, Tool as ToolInfo, ToolPage};
+pub use health::{Health, HealthConfig};
 pub use held::Held;
 pub use manager::{Manager, ManagerError};
+pub use observed::supervise;
 pub use pool::{Pool, PoolConfig, Pooled, Stats};
+pub use restarts::RestartBudget;
 pub use supervisor::{SupervisedFactory, SupervisorConfig};

@@ -5,15 +5,20 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use gateway_domain::{Call, CallerError, Dispatcher, DownstreamName, Error, Outcome, SessionKey, Sessions};
-use tokio::time::Instant;
+use gateway_domain::{
+    Call, CallerError, Dispatcher, DownstreamName, Error, Exchange, InternalError, Outcome, SessionCounts,
+    SessionKey, Sessions,
+};
+use tokio::{sync::watch, task::JoinHandle, time::Instant};
 
 use crate::{
-    ClientSession, Held, ManagedDownstream, Stats,
-    client_session::{Downstreams, ToolCall},
+    ClientSession, Held, ManagedDownstream, Pooled, SessionMode, Stats,
+    client_session::{Directory, Downstreams, ToolCall, find},
+    clients::{Clients, ManagerConfig},
     closing::side_by_side,
-    downstream::{Downstream, Link},
+    downstream::{Downstream, Link, gone},
 };
 
 /// Why downstreams cannot be managed together.
@@ -28,74 +33,129 @@ pub enum ManagerError {
 }
 
 /// Owns all pools and answers every call with the session that belongs to its caller. One per
-/// gateway; clones share it.
+/// gateway; clones share it. Downstreams come and go while it runs; what concerns one touches no other.
 #[derive(Clone)]
 pub struct Manager {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    downstreams: Arc<Downstreams>,
+    downstreams: Directory,
+    changes: Mutex<Changes>,
     clients: Mutex<Clients>,
 }
 
-struct Clients {
-    /// By who holds them; at most [`Manager::MAX_CLIENTS`].
-    sessions: HashMap<SessionKey, Arc<ClientSession>>,
-    /// Those that were handed out; at most as many again.
-    handed_out: Vec<Weak<ClientSession>>,
+struct Changes {
+    /// The generation of the last downstream.
+    generation: u64,
+    /// The last removed downstream of each name that may not be gone yet: closed when it and those before it
+    /// are.
+    leaving: HashMap<DownstreamName, watch::Receiver<()>>,
     closed: bool,
 }
 
-impl Clients {
-    fn all(&self) -> impl Iterator<Item = Arc<ClientSession>> {
-        self.sessions.values().cloned().chain(self.handed_out.iter().filter_map(Weak::upgrade))
+impl Changes {
+    /// One more of that name leaves; the result is to be let go of when it is gone.
+    fn leave(&mut self, name: &DownstreamName) -> watch::Sender<()> {
+        self.leaving.retain(|_, leaving| leaving.has_changed().is_ok());
+        let (gone, leaving) = watch::channel(());
+        self.leaving.insert(name.clone(), leaving);
+        gone
     }
 }
 
 impl Manager {
-    /// The most client sessions at once. The edge keeps its own, lower, limit on what it lets in.
-    pub const MAX_CLIENTS: usize = 20_000;
+    /// Manages `downstreams` within the default bounds.
+    ///
+    /// # Errors
+    /// [`ManagerError`].
+    pub fn new(downstreams: Vec<ManagedDownstream>) -> Result<Self, ManagerError> {
+        Self::with_config(downstreams, ManagerConfig::default())
+    }
 
     /// Manages `downstreams`. Within a tokio runtime a background task ends idle sessions.
     ///
     /// # Errors
     /// [`ManagerError`].
-    pub fn new(downstreams: Vec<ManagedDownstream>) -> Result<Self, ManagerError> {
+    pub fn with_config(
+        downstreams: Vec<ManagedDownstream>,
+        config: ManagerConfig,
+    ) -> Result<Self, ManagerError> {
         let mut map = Downstreams::new();
         for managed in downstreams {
             let name = managed.name.clone();
-            if map.insert(name.clone(), Arc::new(Downstream::new(managed))).is_some() {
+            if map.insert(name.clone(), Downstream::new(managed, 0, None)).is_some() {
                 return Err(ManagerError::DuplicateName { name });
             }
         }
-        let clients = Mutex::new(Clients { sessions: HashMap::new(), handed_out: Vec::new(), closed: false });
-        let shared = Arc::new(Shared { downstreams: Arc::new(map), clients });
+        let shared = Arc::new(Shared {
+            downstreams: Arc::new(ArcSwap::from_pointee(map)),
+            changes: Mutex::new(Changes { generation: 0, leaving: HashMap::new(), closed: false }),
+            clients: Mutex::new(Clients::new(config.or_defaults())),
+        });
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(reap_periodically(Arc::downgrade(&shared)));
         }
         Ok(Self { shared })
     }
 
+    /// Adds a downstream, or puts it in the place of the one of that name. Others are not touched.
+    ///
+    /// The one before is closed, within its close timeout, and is gone before the new one starts anything.
+    /// Its calls in flight end with [`gateway_domain::DownstreamFault::Closed`]; calls that have not begun are
+    /// the new one's already. These wait for the old one's end as long as they would wait for a place, then
+    /// fail, retryable. Clients that held a session to the old one get a new session with their next call.
+    ///
+    /// Returns when the old one is gone or its time for closing is over. Dropping the future does not stop
+    /// what it has begun.
+    ///
+    /// # Errors
+    /// [`CallerError::SessionClosed`] once the manager is closed.
+    pub async fn insert(&self, managed: ManagedDownstream) -> Result<(), Error> {
+        let shared = &self.shared;
+        let retired = {
+            let mut changes = shared.changes();
+            if changes.closed {
+                return Err(CallerError::SessionClosed.into());
+            }
+            changes.generation += 1;
+            let mut map = Downstreams::clone(&shared.downstreams.load());
+            let name = managed.name.clone();
+            let leaving = map.remove(&name).map(|old| (old, changes.leave(&name)));
+            let predecessor = changes.leaving.get(&name).cloned();
+            map.insert(name, Downstream::new(managed, changes.generation, predecessor));
+            shared.downstreams.store(Arc::new(map));
+            leaving.map(|(old, gone)| retire(old, gone))
+        };
+        finished(retired).await;
+        Ok(())
+    }
+
+    /// Closes a downstream and knows it no more; `false` if it was not known. Its calls in flight end with
+    /// [`gateway_domain::DownstreamFault::Closed`], later ones with [`CallerError::UnknownDownstream`].
+    ///
+    /// Returns when it is gone or its time for closing is over. Dropping the future does not stop what it has
+    /// begun.
+    pub async fn remove(&self, name: &DownstreamName) -> bool {
+        let shared = &self.shared;
+        let retired = {
+            let mut changes = shared.changes();
+            let mut map = Downstreams::clone(&shared.downstreams.load());
+            let Some(old) = map.remove(name) else { return false };
+            shared.downstreams.store(Arc::new(map));
+            retire(old, changes.leave(name))
+        };
+        finished(Some(retired)).await;
+        true
+    }
+
     /// A client session of its own. The manager reaps and closes it like those it keeps by key.
     ///
     /// # Errors
     /// [`CallerError::SessionClosed`] once the manager is closed (R-W23), [`CallerError::Overloaded`] beyond
-    /// [`Self::MAX_CLIENTS`].
+    /// [`ManagerConfig::max_clients`].
     pub fn new_client_session(&self) -> Result<Arc<ClientSession>, Error> {
-        let mut clients = self.shared.clients();
-        if clients.closed {
-            return Err(CallerError::SessionClosed.into());
-        }
-        if clients.handed_out.len() >= Self::MAX_CLIENTS {
-            clients.handed_out.retain(|client| client.strong_count() > 0);
-        }
-        if clients.handed_out.len() >= Self::MAX_CLIENTS {
-            return Err(too_many_clients());
-        }
-        let client = Arc::new(ClientSession::new(self.shared.downstreams.clone()));
-        clients.handed_out.push(Arc::downgrade(&client));
-        Ok(client)
+        self.shared.clients().hand_out(|| ClientSession::new(self.shared.downstreams.clone()))
     }
 
     /// The session that a downstream's lists are read from; opened if need be. No client is given it
@@ -104,16 +164,48 @@ impl Manager {
     /// # Errors
     /// [`CallerError::UnknownDownstream`], or why no session could be opened.
     pub async fn listing(&self, name: &DownstreamName) -> Result<Arc<Held>, Error> {
-        match self.shared.downstreams.get(name) {
-            Some(downstream) => downstream.listing().await,
-            None => Err(CallerError::UnknownDownstream { name: name.to_string() }.into()),
+        let downstream = find(&self.shared.downstreams, name)?;
+        Ok(Arc::new(downstream.listing().await?.lease()))
+    }
+
+    /// The session that a call of that client would use, for lists that depend on who asks: the one for all,
+    /// or the client's own, opened if need be. Where sessions are shared among clients by call, the one that
+    /// lists are read from. While the result lives the session counts as in use.
+    ///
+    /// # Errors
+    /// [`CallerError::UnknownDownstream`], or why no session could be opened.
+    pub async fn listing_for(&self, name: &DownstreamName, exchange: &Exchange) -> Result<Arc<Held>, Error> {
+        let shared = &self.shared;
+        let downstream = find(&shared.downstreams, name)?;
+        downstream.health.admits()?;
+        if let Some(kept) = downstream.stateless(exchange.era) {
+            return Ok(Arc::new(kept.lease()));
+        }
+        if downstream.mode == SessionMode::Shared {
+            return Ok(Arc::new(downstream.listing().await?.lease()));
+        }
+        let client = shared.client(&exchange.session, &downstream).await?;
+        match client.link(&downstream, exchange).await? {
+            Link::Stateless(kept) => Ok(Arc::new(kept.lease())),
+            Link::Held(held) => Ok(Arc::new(held)),
+            Link::Taken(_) => Err(InternalError { what: "a client's own session was taken from all" }.into()),
         }
     }
 
     /// The pool's snapshot of every downstream.
     pub fn stats(&self) -> Vec<(DownstreamName, Stats)> {
-        let downstreams = self.shared.downstreams.values();
-        downstreams.map(|downstream| (downstream.name.clone(), downstream.pool.stats())).collect()
+        let downstreams = self.shared.downstreams.load();
+        downstreams.values().map(|downstream| (downstream.name.clone(), downstream.pool.stats())).collect()
+    }
+
+    /// What became of a downstream's sessions since it was inserted; `None` if it is not known.
+    pub fn counts(&self, name: &DownstreamName) -> Option<SessionCounts> {
+        self.shared.downstreams.load().get(name).map(|downstream| downstream.counts())
+    }
+
+    /// How many clients hold sessions or are about to, besides those that were handed one.
+    pub fn clients(&self) -> usize {
+        self.shared.clients().len()
     }
 
     /// Ends sessions that have been idle too long: one step of the background task.
@@ -126,26 +218,30 @@ impl Manager {
     /// than the pools' close timeouts after this was first called. Idempotent, and the same for whoever
     /// calls it. Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
-        let clients: Vec<_> = {
-            let mut clients = self.shared.clients();
-            clients.closed = true;
-            let all = clients.all().collect();
-            clients.sessions.clear();
-            all
+        let shared = &self.shared;
+        let leaving: Vec<_> = {
+            let mut changes = shared.changes();
+            changes.closed = true;
+            changes.leaving.values().cloned().collect()
         };
-        let downstreams: Vec<_> = self.shared.downstreams.values().cloned().collect();
+        let clients = shared.clients().close();
+        let downstreams: Vec<_> = shared.downstreams.load().values().cloned().collect();
         // Their sessions have places, and the pools wait for those within their bounds.
         for client in clients {
             tokio::spawn(async move { client.close().await });
         }
         side_by_side(downstreams.into_iter().map(|downstream| async move { downstream.close().await })).await;
+        // Those that were being closed before; each within its bounds.
+        for leaving in leaving {
+            gone(leaving).await;
+        }
     }
 }
 
 impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Manager")
-            .field("downstreams", &self.shared.downstreams.keys())
+            .field("downstreams", &self.shared.downstreams.load().keys())
             .finish_non_exhaustive()
     }
 }
@@ -155,16 +251,18 @@ impl Dispatcher for Manager {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         let shared = &self.shared;
         let call_for = ToolCall::find(&call, &shared.downstreams)?;
-        let Some(held) = call_for.downstream.stateless(call.exchange.era) else {
-            return shared.client(&call.exchange.session)?.dispatch(call).await;
+        let Some(kept) = call_for.downstream.stateless(call.exchange.era) else {
+            let client = shared.client(&call.exchange.session, &call_for.downstream).await?;
+            return client.dispatch(call).await;
         };
         // Nothing of the client's is involved, so its session need not be looked up.
-        let first = call_for.attempt_on(&Link::Stateless(held)).await;
+        let first = call_for.attempt_on(&Link::Stateless(kept)).await;
         if !first.may_try_again {
             return first.result;
         }
-        let client = shared.client(&call.exchange.session)?;
-        client.attempt(&call_for).await.result
+        let again = ToolCall::find(&call, &shared.downstreams)?;
+        let client = shared.client(&call.exchange.session, &again.downstream).await?;
+        client.attempt(&again).await.last()
     }
 }
 
@@ -173,7 +271,7 @@ impl Dispatcher for Manager {
 #[async_trait]
 impl Sessions for Manager {
     async fn end(&self, key: &SessionKey) {
-        let client = self.shared.clients().sessions.remove(key);
+        let client = self.shared.clients().remove(key);
         if let Some(client) = client {
             client.close().await;
         }
@@ -181,20 +279,19 @@ impl Sessions for Manager {
 }
 
 impl Shared {
-    fn client(&self, key: &SessionKey) -> Result<Arc<ClientSession>, Error> {
-        let mut clients = self.clients();
-        if clients.closed {
-            return Err(CallerError::SessionClosed.into());
+    /// The client session under `key`, for a use of `downstream`. If another has to go for it, its end is waited
+    /// for as long as for a place: it may be the place that is needed.
+    async fn client(&self, key: &SessionKey, downstream: &Downstream) -> Result<Arc<ClientSession>, Error> {
+        let found = self.clients().find(key, || ClientSession::new(self.downstreams.clone()))?;
+        if let Some(evicted) = found.evicted {
+            let closing = tokio::spawn(async move { evicted.close().await });
+            let in_time = tokio::time::timeout(downstream.pool.acquire_timeout(), closing).await;
+            tracing::debug!(
+                in_time = in_time.is_ok(),
+                "the oldest idle client was ended: there are too many"
+            );
         }
-        if let Some(client) = clients.sessions.get(key) {
-            return Ok(client.clone());
-        }
-        if clients.sessions.len() >= Manager::MAX_CLIENTS {
-            return Err(too_many_clients());
-        }
-        let client = Arc::new(ClientSession::new(self.downstreams.clone()));
-        clients.sessions.insert(key.clone(), client.clone());
-        Ok(client)
+        Ok(found.client)
     }
 
     async fn reap(&self) {
@@ -202,28 +299,49 @@ impl Shared {
         let clients: Vec<_> = self.clients().all().collect();
         let idle: Vec<_> = clients.iter().flat_map(|client| client.take_idle(now)).collect();
         drop(clients);
-        {
-            let mut clients = self.clients();
-            // If only the map has it, nobody is about to use it.
-            clients.sessions.retain(|_, client| Arc::strong_count(client) > 1 || !client.is_empty());
-            clients.handed_out.retain(|client| client.strong_count() > 0);
-        }
-        side_by_side(idle.into_iter().map(Held::end)).await;
+        let downstreams: Vec<_> = self.downstreams.load().values().cloned().collect();
+        let lost = async move {
+            side_by_side(
+                downstreams.into_iter().map(|downstream| async move { downstream.end_lost().await }),
+            )
+            .await;
+        };
+        tokio::join!(side_by_side(idle.into_iter().map(Pooled::discard)), lost);
+        self.clients().forget_empty();
     }
 
     fn period(&self) -> Duration {
-        let shortest = self.downstreams.values().map(|downstream| downstream.pool.idle_ttl()).min();
+        let downstreams = self.downstreams.load();
+        let shortest = downstreams.values().map(|downstream| downstream.pool.idle_ttl()).min();
         (shortest.unwrap_or(Duration::from_secs(90)) / 2).max(Duration::from_secs(1))
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
-        // Every critical section leaves the map consistent.
+        // Every critical section leaves the table consistent.
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        // Every critical section leaves them consistent.
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn too_many_clients() -> Error {
-    CallerError::Overloaded { what: "client sessions", limit: Manager::MAX_CLIENTS }.into()
+/// Closes a downstream that is known no more; lets go of `gone` when nothing is left of it and of the ones before
+/// it. That goes on when nobody waits for it.
+fn retire(old: Arc<Downstream>, gone: watch::Sender<()>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        old.close().await;
+        old.predecessor_gone().await;
+        drop(gone);
+    })
+}
+
+async fn finished(closing: Option<JoinHandle<()>>) {
+    if let Some(closing) = closing {
+        // It is not aborted, and a panic has been reported by its hook.
+        drop(closing.await);
+    }
 }
 
 async fn reap_periodically(manager: Weak<Shared>) {
@@ -231,7 +349,7 @@ async fn reap_periodically(manager: Weak<Shared>) {
     while let Some(period) = manager.upgrade().map(|manager| manager.period()) {
         tokio::time::sleep(period).await;
         match manager.upgrade() {
-            Some(manager) if !manager.clients().closed => manager.reap().await,
+            Some(manager) if !manager.clients().is_closed() => manager.reap().await,
             _ => return,
         }
     }

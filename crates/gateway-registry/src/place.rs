@@ -1,15 +1,14 @@
 use std::time::Duration;
 
 use gateway_domain::{DownstreamName, Session};
-use tokio::{
-    sync::{OwnedSemaphorePermit, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
+
+use crate::places::Permit;
 
 /// Leave to have one live session, kept until that is gone.
-pub(crate) struct Place {
+pub(crate) struct Place<S: Session + 'static> {
     /// Goes before `pool`: when nobody has a receiver any more, all permits are back.
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit<S>,
     pool: Presence,
 }
 
@@ -24,23 +23,31 @@ pub(crate) enum Purpose {
     Calls,
     /// Reading lists, in the one place beyond it.
     Lists,
+    /// Finding out whether the downstream can be used, with a new session in a place of its own, so that no
+    /// crowd and nothing that hangs is in its way.
+    Probes,
 }
 
-impl Place {
-    pub(crate) fn new(permit: OwnedSemaphorePermit, pool: Presence) -> Self {
+impl<S: Session + 'static> Place<S> {
+    pub(crate) fn new(permit: Permit<S>, pool: Presence) -> Self {
         Self { _permit: permit, pool }
     }
 
     /// Completes `time` after the pool began to close.
     pub(crate) async fn closing_for(&mut self, time: Duration) {
-        let began = match self.pool.wait_for(Option::is_some).await {
-            Ok(began) => *began,
-            Err(_) => None,
-        };
-        match began {
-            Some(began) => tokio::time::sleep_until(began + time).await,
-            None => std::future::pending().await,
-        }
+        closing_for(&mut self.pool, time).await;
+    }
+}
+
+/// Completes `time` after the pool began to close.
+pub(crate) async fn closing_for(pool: &mut Presence, time: Duration) {
+    let began = match pool.wait_for(Option::is_some).await {
+        Ok(began) => *began,
+        Err(_) => None,
+    };
+    match began {
+        Some(began) => tokio::time::sleep_until(began + time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -16,7 +16,8 @@ use tracing::Instrument as _;
 
 use crate::{
     closing::side_by_side,
-    place::{Place, Presence, Purpose, end},
+    place::{Place, Presence, Purpose, closing_for, end},
+    places::{Asked, Grant, Places},
 };
 
 /// Bounds of a pool. A field of zero takes its default (R-1).
@@ -25,7 +26,7 @@ pub struct PoolConfig {
     /// How many sessions may be in use at once. The one that a manager reads lists from has a place of its
     /// own beside these. Default 16.
     pub max: usize,
-    /// How long [`Pool::acquire`] waits for one to come back. Default 2 s.
+    /// How long [`Pool::acquire`] waits for one to come back or to be idle with its client. Default 2 s.
     pub acquire_timeout: Duration,
     /// How long a session that nobody uses is kept. Default 90 s.
     pub idle_ttl: Duration,
@@ -62,7 +63,7 @@ impl PoolConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
     /// Sessions that somebody has, that are being opened or being closed; with the one that lists are read
-    /// from one more than the pool's `max` at the most.
+    /// from and one that finds out how the downstream is, two more than the pool's `max` at the most.
     pub in_use: usize,
     /// Sessions that wait to be used again.
     pub idle: usize,
@@ -72,20 +73,29 @@ pub struct Stats {
 
 /// A bounded set of sessions to one downstream. Clones share it.
 ///
-/// Idle sessions hold no permit (R-12); one is closed when opening another would make more than `max` live
-/// sessions. A session that is being opened or closed has a permit until it is gone, so there are never more
+/// Idle sessions hold no place (R-12); one is closed when opening another would make more than `max` live
+/// sessions. A session that is being opened or closed has a place until it is gone, so there are never more
 /// than `max`, not even for a moment (R-W14). Dropping the last clone drops the idle sessions unclosed.
-pub struct Pool<F: Factory + ?Sized> {
+///
+/// Sessions that clients of a manager keep between their calls have their places all that time. Where none
+/// is left, the one whose last use is oldest among those nobody uses is closed to make room, also for who
+/// waits already when one becomes idle. So any number of clients is served, as long as no more than `max`
+/// call at the same time; a client that had to make room begins with a new session, and its server has
+/// forgotten what it knew. A pool that is smaller than the number of clients that are active together makes
+/// them take turns at that price.
+pub struct Pool<F: Factory + ?Sized + 'static> {
     factory: Arc<F>,
     shared: Arc<Shared<F::Session>>,
 }
 
-struct Shared<S> {
+struct Shared<S: Session + 'static> {
     name: DownstreamName,
     config: PoolConfig,
-    permits: Arc<Semaphore>,
+    places: Arc<Places<S>>,
     /// One place beyond `max` ([`Purpose::Lists`]).
-    reserved: Arc<Semaphore>,
+    reserved: Arc<Places<S>>,
+    /// Another, for a short time ([`Purpose::Probes`]).
+    probes: Arc<Places<S>>,
     state: Mutex<State<S>>,
     /// When closing began.
     closing: watch::Sender<Option<Instant>>,
@@ -96,6 +106,14 @@ struct State<S> {
     idle: Vec<Idle<S>>,
     created: u64,
     closed: bool,
+    evictions_told: Option<EvictionsTold>,
+}
+
+/// When the log last told of sessions that made room, and how many there had been.
+#[derive(Clone, Copy)]
+struct EvictionsTold {
+    at: Instant,
+    count: u64,
 }
 
 struct Idle<S> {
@@ -109,10 +127,10 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
     /// background task closes idle sessions; it ends at its first step after the pool is closed or dropped.
     pub fn new(name: DownstreamName, factory: Arc<F>, config: PoolConfig) -> Self {
         let config = config.or_defaults();
-        let state = State { idle: Vec::new(), created: 0, closed: false };
-        let [permits, reserved] = [config.max, 1].map(|places| Arc::new(Semaphore::new(places)));
-        let closing = watch::Sender::new(None);
-        let shared = Arc::new(Shared { name, config, permits, reserved, state: Mutex::new(state), closing });
+        let state = State { idle: Vec::new(), created: 0, closed: false, evictions_told: None };
+        let [places, reserved, probes] = [config.max, 1, 1].map(|places| Arc::new(Places::new(places)));
+        let (state, closing) = (Mutex::new(state), watch::Sender::new(None));
+        let shared = Arc::new(Shared { name, config, places, reserved, probes, state, closing });
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(reap_periodically(Arc::downgrade(&shared)));
         }
@@ -140,18 +158,31 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
         profile: &SessionProfile,
     ) -> Result<Pooled<F::Session>, Error> {
         let shared = &self.shared;
-        let place = shared.place(purpose).await?;
-        let in_the_way = match shared.take_idle(purpose, profile) {
-            Idled::Closed => return Err(DownstreamFault::Closed.before(&shared.name)),
-            Idled::Reusable(session) => return Ok(shared.lend(session, place, purpose, profile.clone())),
-            Idled::InTheWay(session) => Some(session),
-            Idled::Nothing => None,
+        let (place, in_the_way) = match shared.place(purpose).await? {
+            Grant::Occupied(pooled) => {
+                let (place, in_the_way) = pooled.into_parts();
+                (place, Some(in_the_way))
+            }
+            Grant::Vacant(permit) => {
+                let place = Place::new(permit, shared.presence());
+                let in_the_way = match shared.take_idle(purpose, profile) {
+                    Idled::Closed => return Err(DownstreamFault::Closed.before(&shared.name)),
+                    Idled::Reusable(session) => {
+                        let mut pooled = shared.lend(session, place, purpose, profile.clone());
+                        pooled.was_idle = true;
+                        return Ok(pooled);
+                    }
+                    Idled::InTheWay(session) => Some(InTheWay { session, watched: None }),
+                    Idled::Nothing => None,
+                };
+                (place, in_the_way)
+            }
         };
         let (wanted, opened) = oneshot::channel();
         let (pool, profile) = (self.clone(), profile.clone());
         let open = async move {
-            if let Some(session) = in_the_way {
-                end(pool.shared.name.clone(), session, ()).await;
+            if let Some(InTheWay { session, watched }) = in_the_way {
+                end(pool.shared.name.clone(), session, watched).await;
             }
             if !wanted.is_closed() {
                 // What nobody waits for any more gives itself back.
@@ -164,7 +195,7 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
 
     async fn open(
         &self,
-        mut place: Place,
+        mut place: Place<F::Session>,
         purpose: Purpose,
         profile: SessionProfile,
     ) -> Result<Pooled<F::Session>, Error> {
@@ -193,9 +224,30 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
 
     /// A snapshot (R-11).
     pub fn stats(&self) -> Stats {
-        let state = self.shared.state();
-        let reserved = 1_usize.saturating_sub(self.shared.reserved.available_permits());
-        Stats { in_use: self.shared.in_use() + reserved, idle: state.idle.len(), created: state.created }
+        let shared = &self.shared;
+        let state = shared.state();
+        let in_use = shared.places.taken() + shared.reserved.taken() + shared.probes.taken();
+        Stats { in_use, idle: state.idle.len(), created: state.created }
+    }
+
+    /// How many sessions were closed so far because other clients needed their places.
+    pub fn evicted(&self) -> u64 {
+        self.shared.places.evicted()
+    }
+
+    /// Completes when the pool begins to close. Cancel-safe.
+    pub(crate) async fn closing(&self) {
+        closing_for(&mut self.shared.presence(), Duration::ZERO).await;
+    }
+
+    /// How long a caller waits for a place, after defaulting.
+    pub(crate) fn acquire_timeout(&self) -> Duration {
+        self.shared.config.acquire_timeout
+    }
+
+    /// How long the end of a session may take, after defaulting.
+    pub(crate) fn close_timeout(&self) -> Duration {
+        self.shared.config.close_timeout
     }
 
     /// The idle time after defaulting (R-14).
@@ -209,8 +261,8 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
         self.shared.reap().await;
     }
 
-    /// Closes all idle sessions and wakes all waiters; sessions in use are closed when they come back
-    /// (R-15). Returns when everything is gone, also what was being opened or closed before, or when the
+    /// Closes all idle sessions and those that clients keep, and wakes all waiters; other sessions in use are
+    /// closed when they come back (R-15). Returns when everything is gone, also what was being opened or closed before, or when the
     /// close timeout is over since this was first called. An opening is given up at once. Idempotent, and the same for whoever calls it. Dropping the future
     /// does not stop what it has begun.
     pub async fn close(&self) {
@@ -222,8 +274,8 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
             // Before anybody else can see that there are no idle ones.
             idle.into_iter().map(|idle| (idle.session, shared.presence())).collect()
         };
-        shared.permits.close();
-        shared.reserved.close();
+        let places = [&shared.places, &shared.reserved, &shared.probes];
+        let kept: Vec<_> = places.into_iter().flat_map(|it| it.close()).collect();
         let mut began = Instant::now();
         shared.closing.send_if_modified(|closing| match closing {
             Some(first) => {
@@ -235,6 +287,8 @@ impl<F: Factory + ?Sized + 'static> Pool<F> {
         for (session, presence) in idle {
             tokio::spawn(end(shared.name.clone(), session, presence));
         }
+        // They close themselves.
+        drop(kept);
         let gone = tokio::time::timeout_at(began + shared.config.close_timeout, shared.closing.closed());
         if gone.await.is_err() {
             tracing::warn!(downstream = %shared.name, "sessions are left after the time for closing");
@@ -265,33 +319,57 @@ impl<S: Session + 'static> Shared<S> {
     }
 
     /// Waits for a place.
-    async fn place(&self, purpose: Purpose) -> Result<Place, Error> {
-        let (permits, max) = match purpose {
-            Purpose::Calls => (&self.permits, self.config.max),
+    async fn place(&self, purpose: Purpose) -> Result<Grant<S>, Error> {
+        let (places, max) = match purpose {
+            Purpose::Calls => (&self.places, self.config.max),
             Purpose::Lists => (&self.reserved, 1),
+            Purpose::Probes => (&self.probes, 1),
         };
-        let permit = tokio::time::timeout(self.config.acquire_timeout, permits.clone().acquire_owned());
-        match permit.await {
-            Ok(Ok(permit)) => Ok(Place::new(permit, self.presence())),
-            Ok(Err(_)) => Err(DownstreamFault::Closed.before(&self.name)),
-            Err(_) => Err(DownstreamFault::Exhausted { max }.before(&self.name)),
+        let granted = match places.ask() {
+            Asked::Granted(grant) => Some(grant),
+            Asked::Wait(mut waiting) => {
+                match tokio::time::timeout(self.config.acquire_timeout, waiting.granted()).await {
+                    Ok(granted) => granted,
+                    Err(_) => return Err(DownstreamFault::Exhausted { max }.before(&self.name)),
+                }
+            }
+            Asked::Closed => None,
+        };
+        if matches!(granted, Some(Grant::Occupied(_))) {
+            self.tell_evictions();
         }
+        granted.ok_or_else(|| DownstreamFault::Closed.before(&self.name))
+    }
+
+    /// Says in the log that sessions make room for others, once per minute at most.
+    fn tell_evictions(&self) {
+        let (now, count) = (Instant::now(), self.places.evicted());
+        let since = {
+            let mut state = self.state();
+            let last = state.evictions_told;
+            if last.is_some_and(|last| now - last.at < Duration::from_secs(60)) {
+                return;
+            }
+            state.evictions_told = Some(EvictionsTold { at: now, count });
+            count - last.map_or(0, |last| last.count)
+        };
+        tracing::info!(
+            downstream = %self.name, evicted = since, max = self.config.max,
+            "idle clients' sessions were closed to make room for other clients; \
+             a larger pool lets them keep their sessions"
+        );
     }
 
     fn lend(
         self: &Arc<Self>,
         session: S,
-        place: Place,
+        place: Place<S>,
         purpose: Purpose,
         profile: SessionProfile,
     ) -> Pooled<S> {
-        let (session, place) = (Some(session), Some(place));
-        Pooled { session, place, reusable: purpose == Purpose::Calls, profile, shared: self.clone() }
-    }
-
-    /// Places for calls that are taken.
-    fn in_use(&self) -> usize {
-        self.config.max.saturating_sub(self.permits.available_permits())
+        let (reusable, was_idle, watched) = (purpose == Purpose::Calls, false, None);
+        let live = Some((session, place));
+        Pooled { live, reusable, was_idle, watched, profile, shared: self.clone() }
     }
 
     /// Finds the holder of a permit a session to use or, where there is none, at most one to close: an ended
@@ -302,12 +380,15 @@ impl<S: Session + 'static> Shared<S> {
         if state.closed {
             return Idled::Closed;
         }
+        if purpose == Purpose::Probes {
+            return Idled::Nothing;
+        }
         let usable = |idle: &Idle<S>| idle.profile == *profile && idle.session.is_open();
         if let Some(at) = state.idle.iter().rposition(usable) {
             return Idled::Reusable(state.idle.remove(at).session);
         }
         let ended = state.idle.iter().position(|idle| !idle.session.is_open());
-        let full = purpose == Purpose::Calls && self.in_use() + state.idle.len() > self.config.max;
+        let full = purpose == Purpose::Calls && self.places.taken() + state.idle.len() > self.config.max;
         let oldest = (full && !state.idle.is_empty()).then_some(0);
         match ended.or(oldest) {
             Some(at) => Idled::InTheWay(state.idle.remove(at).session),
@@ -328,12 +409,12 @@ impl<S: Session + 'static> Shared<S> {
     async fn reap(&self) {
         let now = Instant::now();
         let mut places = Vec::new();
-        let mut allowed = || match self.permits.clone().try_acquire_owned() {
-            Ok(permit) => {
+        let mut allowed = || match self.places.take_free() {
+            Some(permit) => {
                 places.push(Place::new(permit, self.presence()));
                 true
             }
-            Err(_) => false,
+            None => false,
         };
         let unfit = |idle: &Idle<S>| now - idle.since > self.config.idle_ttl || !idle.session.is_open();
         let closing: Vec<_> = {
@@ -343,6 +424,13 @@ impl<S: Session + 'static> Shared<S> {
         let close = |(session, place)| end(self.name.clone(), session, place);
         side_by_side(closing.into_iter().zip(places).map(close)).await;
     }
+}
+
+/// A session that has to be ended before another is opened in its place.
+struct InTheWay<S> {
+    session: S,
+    /// Let go of when it is gone.
+    watched: Option<watch::Receiver<()>>,
 }
 
 /// What the idle set has for the holder of a permit.
@@ -372,19 +460,44 @@ async fn reap_periodically<S: Session + 'static>(pool: Weak<Shared<S>>) {
 /// ended or the pool is closed. That takes a runtime; without one it is dropped as it is.
 pub struct Pooled<S: Session + 'static> {
     /// `None` only while being dropped.
-    session: Option<S>,
-    place: Option<Place>,
+    live: Option<(S, Place<S>)>,
     /// Whether others may have it after this user.
     reusable: bool,
+    /// Whether it was idle before this user, and may have ended then without anybody noticing.
+    was_idle: bool,
+    /// Let go of when the session is gone.
+    watched: Option<watch::Receiver<()>>,
     profile: SessionProfile,
     shared: Arc<Shared<S>>,
 }
 
 impl<S: Session + 'static> Pooled<S> {
+    pub(crate) fn was_idle(&self) -> bool {
+        self.was_idle
+    }
+
     /// Closes itself when dropped, for a user who leaves state behind (R-47).
     pub(crate) fn unshared(mut self) -> Self {
         self.reusable = false;
         self
+    }
+
+    /// Lets go of `watched` when the session is gone, however it ends.
+    pub(crate) fn watched(mut self, watched: watch::Receiver<()>) -> Self {
+        self.watched = Some(watched);
+        self
+    }
+
+    /// The places that its own is one of, if it is for calls.
+    pub(crate) fn places(&self) -> Arc<Places<S>> {
+        self.shared.places.clone()
+    }
+
+    /// The session, to be ended, and its place, to be used again.
+    #[expect(clippy::expect_used, reason = "the session is only taken by value or in drop")]
+    fn into_parts(mut self) -> (Place<S>, InTheWay<S>) {
+        let (session, place) = self.live.take().expect("present until dropped");
+        (place, InTheWay { session, watched: self.watched.take() })
     }
 
     /// Comes back as a session of this era, whichever was asked for.
@@ -392,12 +505,25 @@ impl<S: Session + 'static> Pooled<S> {
         self.profile.era = era;
     }
 
+    /// Takes another place than the one for probes, one for lists first; `false` if there is none.
+    pub(crate) fn settle(&mut self) -> bool {
+        let places = [&self.shared.reserved, &self.shared.places];
+        let (Some(permit), Some((_, place))) =
+            (places.into_iter().find_map(Places::take_free), &mut self.live)
+        else {
+            return false;
+        };
+        *place = Place::new(permit, self.shared.presence());
+        true
+    }
+
     /// Closes the session, then frees its place; it is never used again (R-10).
     pub async fn discard(mut self) {
-        if let (Some(session), Some(place)) = (self.session.take(), self.place.take()) {
+        if let Some((session, place)) = self.live.take() {
+            let until = (place, self.watched.take());
             // To its end, even if the caller gives up; the place is free only then. A panic in `close` has
             // been reported by its hook.
-            drop(tokio::spawn(end(self.shared.name.clone(), session, place)).await);
+            drop(tokio::spawn(end(self.shared.name.clone(), session, until)).await);
         }
     }
 }
@@ -407,21 +533,21 @@ impl<S: Session + 'static> Deref for Pooled<S> {
 
     #[expect(clippy::expect_used, reason = "the session is only taken by value or in drop")]
     fn deref(&self) -> &S {
-        self.session.as_ref().expect("present until dropped")
+        self.live.as_ref().map(|(session, _)| session).expect("present until dropped")
     }
 }
 
 impl<S: Session + 'static> Drop for Pooled<S> {
     fn drop(&mut self) {
-        let Some(session) = self.session.take() else { return };
+        let Some((session, place)) = self.live.take() else { return };
         let unfit = match self.reusable {
             true => self.shared.put_idle(session, self.profile.clone()),
             false => Some(session),
         };
         let Some(unfit) = unfit else { return };
-        let place = self.place.take();
+        let until = (place, self.watched.take());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(end(self.shared.name.clone(), unfit, place));
+            runtime.spawn(end(self.shared.name.clone(), unfit, until));
         }
     }
 }

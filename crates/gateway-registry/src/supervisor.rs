@@ -1,10 +1,19 @@
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use gateway_domain::{CallerError, DownstreamFault, DownstreamName, Error, Factory, SessionProfile};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
-use crate::breaker::{Admission, Breaker, Cooldown};
+use crate::{
+    Health, RestartBudget,
+    breaker::{Admission, Breaker, Cooldown, Failure, Refusal},
+    jitter::Jitter,
+    restarts::{Leave, Restarts, Start},
+    verdict::reason,
+};
 
 /// When a downstream that cannot be opened is left alone.
 #[derive(Debug, Clone)]
@@ -12,13 +21,27 @@ pub struct SupervisorConfig {
     /// How many failures in a row; 0 takes the default, 5.
     pub max_consecutive_failures: u32,
     /// How long it is then left alone. `None` or zero begins with 1 s and doubles with each failed probe
-    /// up to 15 s, so that a server which is back is used again within 16 s.
+    /// up to 15 s, each up to a quarter shorter by chance, so that a server which is back is used again
+    /// within 16 s.
     pub broken_cooldown: Option<Duration>,
+    /// For what is started rather than reached: how many starts may come to nothing. While it is not known
+    /// whether starting is of use, creations go one at a time and the others wait for what comes of it.
+    /// `None` means no such limit.
+    pub restarts: Option<RestartBudget>,
 }
 
 impl Default for SupervisorConfig {
     fn default() -> Self {
-        Self { max_consecutive_failures: 5, broken_cooldown: None }
+        Self { max_consecutive_failures: 5, broken_cooldown: None, restarts: None }
+    }
+}
+
+impl SupervisorConfig {
+    pub(crate) fn limit_or_default(limit: u32) -> u32 {
+        match limit {
+            0 => Self::default().max_consecutive_failures,
+            limit => limit,
+        }
     }
 }
 
@@ -26,28 +49,45 @@ impl Default for SupervisorConfig {
 /// use; while healthy, creations run side by side.
 #[derive(Debug)]
 pub struct SupervisedFactory<F> {
-    name: DownstreamName,
     delegate: F,
-    breaker: Mutex<Breaker>,
+    supervision: Arc<Supervision>,
 }
 
 impl<F: Factory> SupervisedFactory<F> {
     /// Supervises `delegate`, which opens sessions to the downstream `name`.
     pub fn new(name: DownstreamName, delegate: F, config: &SupervisorConfig) -> Self {
-        let limit = match config.max_consecutive_failures {
-            0 => SupervisorConfig::default().max_consecutive_failures,
-            limit => limit,
-        };
-        let cooldown = match config.broken_cooldown {
-            Some(fixed) if !fixed.is_zero() => Cooldown::Fixed(fixed),
-            _ => Cooldown::Growing(Duration::from_secs(1), Duration::from_secs(15)),
-        };
-        Self { name, delegate, breaker: Mutex::new(Breaker::new(limit, cooldown)) }
+        Self::reporting_to(Health::off(name.clone()), name, delegate, config)
     }
 
-    fn breaker(&self) -> std::sync::MutexGuard<'_, Breaker> {
-        // The breaker is consistent between any two of its methods.
-        self.breaker.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(crate) fn reporting_to(
+        health: Arc<Health>,
+        name: DownstreamName,
+        delegate: F,
+        config: &SupervisorConfig,
+    ) -> Self {
+        let limit = SupervisorConfig::limit_or_default(config.max_consecutive_failures);
+        let cooldown = Cooldown::from_setting(config.broken_cooldown);
+        let restarts = config.restarts.filter(|budget| budget.limit > 0);
+        let state = State {
+            breaker: Breaker::new(limit, cooldown, Jitter::random(), Instant::now()),
+            restarts: restarts.map(|budget| Restarts::new(budget, Jitter::random())),
+        };
+        let supervision =
+            Supervision { name, health, state: Mutex::new(state), changed: watch::Sender::new(()) };
+        Self { delegate, supervision: Arc::new(supervision) }
+    }
+
+    /// Creates a session; whoever uses it says what comes of it.
+    pub(crate) async fn start(&self, profile: &SessionProfile) -> Result<(F::Session, Started), Error> {
+        let mut attempt = self.supervision.admit().await?;
+        let created = self.delegate.create(profile).await;
+        match &created {
+            Ok(_) => attempt.succeeded(),
+            Err(Error::Caller(CallerError::Cancelled)) => {}
+            Err(error) => attempt.failed(error),
+        }
+        let started = Started { supervision: self.supervision.clone(), start: attempt.start };
+        created.map(|session| (session, started))
     }
 }
 
@@ -56,17 +96,10 @@ impl<F: Factory> Factory for SupervisedFactory<F> {
     type Session = F::Session;
 
     async fn create(&self, profile: &SessionProfile) -> Result<F::Session, Error> {
-        let admission = self.breaker().admit(Instant::now()).map_err(|refusal| {
-            DownstreamFault::Broken { retry_in: refusal.retry_in, reason: refusal.reason }.before(&self.name)
-        })?;
-        let mut attempt = Attempt { factory: self, admission: Some(admission) };
-        let created = self.delegate.create(profile).await;
-        match &created {
-            Ok(_) => attempt.succeeded(),
-            Err(Error::Caller(CallerError::Cancelled)) => {}
-            Err(error) => attempt.failed(error),
-        }
-        created
+        let (session, started) = self.start(profile).await?;
+        // Nobody will say more about it.
+        started.proved();
+        Ok(session)
     }
 
     async fn wound_up(&self) {
@@ -74,36 +107,172 @@ impl<F: Factory> Factory for SupervisedFactory<F> {
     }
 }
 
-/// A creation in progress. Dropped without an outcome, as when its caller gives up, it counts for
-/// nothing (R-W5).
-struct Attempt<'a, F: Factory> {
-    factory: &'a SupervisedFactory<F>,
-    admission: Option<Admission>,
+/// Decides when sessions to one downstream are opened.
+#[derive(Debug)]
+struct Supervision {
+    name: DownstreamName,
+    health: Arc<Health>,
+    state: Mutex<State>,
+    /// Wakes those who wait for what comes of a start.
+    changed: watch::Sender<()>,
 }
 
-impl<F: Factory> Attempt<'_, F> {
+#[derive(Debug)]
+struct State {
+    breaker: Breaker,
+    restarts: Option<Restarts>,
+}
+
+impl State {
+    fn check(&self, now: Instant) -> Leave {
+        let by_restarts = self.restarts.as_ref().map_or(Leave::Granted, |restarts| restarts.check(now));
+        match (by_restarts, self.breaker.check(now)) {
+            (Leave::Wait(until), _) => Leave::Wait(until),
+            (Leave::Granted, Ok(())) => Leave::Granted,
+            (Leave::Refused(refusal), Ok(())) | (Leave::Granted, Err(refusal)) => Leave::Refused(refusal),
+            (Leave::Refused(one), Err(other)) => {
+                Leave::Refused(if one.retry_in > other.retry_in { one } else { other })
+            }
+        }
+    }
+
+    /// Why the downstream is left alone, if it is.
+    fn broken(&self) -> Option<String> {
+        if self.breaker.is_refusing() {
+            return Some(self.breaker.refusal(Instant::now()).reason);
+        }
+        let spaced = self.restarts.as_ref().filter(|restarts| restarts.is_spaced());
+        spaced.map(|restarts| restarts.reason().to_owned())
+    }
+}
+
+impl Supervision {
+    /// Waits, if need be, for what comes of somebody else's start. Cancel-safe.
+    async fn admit(self: &Arc<Self>) -> Result<Attempt, Error> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            // Its sender is in `self`, so waiting does not fail but by the time.
+            match self.try_admit()? {
+                Ok(attempt) => return Ok(attempt),
+                Err(None) => drop(changed.changed().await),
+                Err(Some(until)) => drop(tokio::time::timeout_at(until, changed.changed()).await),
+            }
+        }
+    }
+
+    /// An attempt, or until when to wait for another's outcome.
+    fn try_admit(self: &Arc<Self>) -> Result<Result<Attempt, Option<Instant>>, Error> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let refused = |refusal: Refusal| {
+            DownstreamFault::Broken { retry_in: refusal.retry_in, reason: refusal.reason }.before(&self.name)
+        };
+        match state.check(now) {
+            Leave::Wait(until) => return Ok(Err(until)),
+            Leave::Refused(refusal) => return Err(refused(refusal)),
+            Leave::Granted => {}
+        }
+        let admission = state.breaker.admit(now).map_err(refused)?;
+        let start = state.restarts.as_mut().map(|restarts| restarts.begin(now));
+        Ok(Ok(Attempt { supervision: self.clone(), admission: Some(admission), start }))
+    }
+
+    /// Changes the state, tells of it and wakes who waits for it.
+    fn change(&self, change: impl FnOnce(&mut State, Instant)) {
+        let mut state = self.state();
+        change(&mut state, Instant::now());
+        // Under the lock, so that it is told in the order in which it happens.
+        self.health.connecting(state.broken());
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // It is consistent between any two methods of its parts.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A creation in progress. Dropped without an outcome, as when its caller gives up, it counts for
+/// nothing (R-W5).
+struct Attempt {
+    supervision: Arc<Supervision>,
+    admission: Option<Admission>,
+    start: Option<Start>,
+}
+
+impl Attempt {
     fn succeeded(&mut self) {
         if let Some(admission) = self.admission.take() {
-            self.factory.breaker().succeeded(admission);
+            self.end(|state, now| state.breaker.succeeded(admission, now));
         }
     }
 
     fn failed(&mut self, error: &Error) {
+        let Some(admission) = self.admission.take() else { return };
+        let reason = reason(error);
+        self.supervision.health.count_failed();
+        self.end(|state, now| {
+            if let (Some(restarts), Some(start)) = (&mut state.restarts, self.start) {
+                restarts.came_to_nothing(start, reason.clone());
+            }
+            state.breaker.failed(admission, Failure::Hard, reason, now);
+        });
+    }
+
+    fn end(&self, outcome: impl FnOnce(&mut State, Instant)) {
+        self.supervision.change(|state, now| {
+            if let (Some(restarts), Some(start)) = (&mut state.restarts, self.start) {
+                restarts.ended(start);
+            }
+            outcome(state, now);
+        });
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
         if let Some(admission) = self.admission.take() {
-            // Whoever reports it names the downstream.
-            let reason = match error {
-                Error::Downstream(error) => error.fault.to_string(),
-                error => error.to_string(),
-            };
-            self.factory.breaker().failed(admission, reason, Instant::now());
+            self.end(|state, now| {
+                if let (Some(restarts), Some(start)) = (&mut state.restarts, self.start) {
+                    restarts.abandoned(start);
+                }
+                state.breaker.abandoned(admission, now);
+            });
         }
     }
 }
 
-impl<F: Factory> Drop for Attempt<'_, F> {
-    fn drop(&mut self) {
-        if let Some(admission) = self.admission.take() {
-            self.factory.breaker().abandoned(admission, Instant::now());
-        }
+/// A session that has been created, for those who see what comes of it.
+#[derive(Debug)]
+pub(crate) struct Started {
+    supervision: Arc<Supervision>,
+    /// `None` where restarts are not limited.
+    start: Option<Start>,
+}
+
+impl Started {
+    /// It has answered something beyond the handshake, for the first time.
+    pub(crate) fn proved(&self) {
+        self.change(Restarts::proved);
+    }
+
+    /// It has ended before it answered anything.
+    pub(crate) fn came_to_nothing(&self, reason: &str) {
+        self.change(|restarts, start| restarts.came_to_nothing(start, reason.to_owned()));
+    }
+
+    /// It has ended unasked after it had answered.
+    pub(crate) fn lost(&self) {
+        self.change(|restarts, _| restarts.lost());
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Restarts, Start)) {
+        let Some(start) = self.start else { return };
+        self.supervision.change(|state, _| {
+            if let Some(restarts) = &mut state.restarts {
+                change(restarts, start);
+            }
+        });
     }
 }

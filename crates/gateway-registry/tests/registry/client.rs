@@ -169,11 +169,31 @@ async fn only_what_never_ran_is_tried_again_and_once() {
                     let started =
                         if tool == "die before" { Execution::NotStarted } else { Execution::Possible };
                     assert_eq!(error.execution, started, "{row}");
+                    let lost_again = error.to_string().contains("could not be re-established");
+                    assert_eq!(lost_again, deaths == 2, "G-31: {row}: {error}");
                 }
                 modern("a").call(&manager, "whoami").await.unwrap();
                 tokio::time::sleep(SECOND).await;
                 assert_eq!(fake.counts().2, 1, "{row}: only the last is alive");
             }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_sessions_that_have_all_ended_unnoticed_fail_no_call() {
+    for (deaths, succeeds) in [(4, true), (5, false)] {
+        let fake = Fake::new(Speaks::Legacy);
+        let manager = manager(&fake, Shared, 8);
+        crowd(&manager, ["a", "b", "c", "d"].map(legacy), "slow").await;
+        assert_eq!(stats(&manager).idle, 4);
+        fake.deaths.store(deaths, SeqCst);
+        fake.calls.store(0, SeqCst);
+        let result = legacy("b").call(&manager, "die before").await;
+        assert_eq!(fake.calls.load(SeqCst), 5, "the idle ones and a new one: {result:?}");
+        assert_eq!(result.is_ok(), succeeds, "{result:?}");
+        if let Err(error) = result {
+            assert!(error.to_string().contains("could not be re-established"), "G-31: {error}");
         }
     }
 }

@@ -161,6 +161,7 @@ impl Factory for Fake {
                 instructions: None,
             },
             number,
+            counter: AtomicUsize::default(),
             ended: AtomicBool::new(false),
             wake: Notify::new(),
             process: Mutex::new(Some(process)),
@@ -195,6 +196,8 @@ impl Drop for Process {
 pub(crate) struct FakeSession {
     peer: PeerInfo,
     number: usize,
+    /// State that a client leaves behind.
+    counter: AtomicUsize,
     ended: AtomicBool,
     wake: Notify,
     process: Mutex<Option<Process>>,
@@ -263,6 +266,16 @@ impl DownstreamSession for FakeSession {
                 })
             }
             "slow" => self.slow().await,
+            // As a call over HTTP, which its session's close does not end.
+            "deaf" => {
+                tokio::time::sleep(60 * SECOND).await;
+                Ok(self.whoami())
+            }
+            "hang" => std::future::pending().await,
+            "count" => {
+                let count = self.counter.fetch_add(1, SeqCst) + 1;
+                Ok(Outcome::Complete(RawObject::parse(format!(r#"{{"session":{count}}}"#)).unwrap()))
+            }
             "never started" => Err(unreachable()),
             "nonsense" => Err(DownstreamFault::Nonsense { reason: String::new() }.during(&name("fake"))),
             "refuse" => {
@@ -274,7 +287,7 @@ impl DownstreamSession for FakeSession {
     }
 
     async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
-        Ok(ToolPage { tools: Vec::new(), next_cursor: None, skipped: Vec::new() })
+        Ok(ToolPage { tools: Vec::new(), next_cursor: None, skipped: Vec::new(), ttl: None })
     }
 
     async fn ping(&self) -> Result<(), Error> {

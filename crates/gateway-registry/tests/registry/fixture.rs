@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gateway_domain::{
     Call, Caller, ClientCapabilities, Dispatcher, Era, Error, Event, EventSink, Exchange, Outcome, Params,
-    SessionKey, Target,
+    RawObject, SessionKey, Target,
 };
 use gateway_registry::{DownstreamFactory, ManagedDownstream, Manager, Pool, PoolConfig, SessionMode, Stats};
 use tokio::task::JoinSet;
@@ -20,7 +20,7 @@ pub(crate) fn downstream(
     config: PoolConfig,
 ) -> ManagedDownstream {
     let factory: Arc<DownstreamFactory> = Arc::new(fake.clone());
-    ManagedDownstream { name: name(named), mode, pool: Pool::new(name(named), factory, config) }
+    ManagedDownstream::new(name(named), mode, Pool::new(name(named), factory, config))
 }
 
 /// A manager of one downstream named `fake`.
@@ -57,6 +57,22 @@ pub(crate) fn modern(caller: &str) -> Client {
 impl Client {
     pub(crate) fn key(&self) -> &SessionKey {
         &self.key
+    }
+
+    /// The same caller with other capabilities is another client.
+    pub(crate) fn with_profile(&self, name: &str) -> Self {
+        let capabilities = RawObject::parse(format!(r#"{{"extensions":{{"{name}":{{}}}}}}"#)).unwrap();
+        let capabilities = ClientCapabilities::from(capabilities);
+        match &self.key {
+            SessionKey::Modern { caller, .. } => {
+                Self { era: self.era, key: SessionKey::Modern { caller: caller.clone(), capabilities } }
+            }
+            SessionKey::Legacy { .. } => self.clone(),
+        }
+    }
+
+    pub(crate) fn exchange(&self) -> Exchange {
+        self.to("fake", "whoami").exchange
     }
 
     pub(crate) fn to(&self, downstream: &str, tool: &str) -> Call {

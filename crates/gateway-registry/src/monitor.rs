@@ -1,0 +1,158 @@
+//! The task that keeps asking how a downstream is, so that its recovery needs neither a person nor traffic
+//! (R-W1, design §7).
+
+use std::sync::{Arc, Weak};
+
+use gateway_domain::{DownstreamFault, DownstreamSession as _, Error, Session as _};
+use tokio::{
+    task::JoinSet,
+    time::{Duration, Instant},
+};
+use tracing::Instrument as _;
+
+use crate::{
+    Health,
+    downstream::Downstream,
+    health::Probe,
+    held::Kept,
+    verdict::{Verdict, reason},
+};
+
+/// When to try again what could not even be tried.
+const LATER: Duration = Duration::from_secs(1);
+
+/// Starts the task of a downstream whose sessions are watched. It ends with the downstream.
+pub(crate) fn start(downstream: &Arc<Downstream>) {
+    let health = downstream.health.clone();
+    if let (true, Ok(runtime)) = (health.is_on(), tokio::runtime::Handle::try_current()) {
+        let span = tracing::debug_span!("health", downstream = %downstream.name);
+        runtime.spawn(watch(Arc::downgrade(downstream), health).instrument(span));
+    }
+}
+
+async fn watch(downstream: Weak<Downstream>, health: Arc<Health>) {
+    let interval = health.config.interval;
+    let mut next_ping = interval.map(|interval| Instant::now() + interval);
+    while !health.is_over() {
+        let ask = tokio::select! {
+            () = health.changed.notified() => continue,
+            () = until(health.probe_due()) => Ask::New,
+            () = until(next_ping) => Ask::Kept,
+        };
+        let Some(downstream) = downstream.upgrade() else { return };
+        match ask {
+            Ask::New => {
+                if let Some(probe) = health.begin_probe(Instant::now()) {
+                    find_out(&downstream, &health, probe).await;
+                }
+            }
+            Ask::Kept => {
+                ask_kept(&downstream, &health).await;
+                next_ping = interval.map(|interval| Instant::now() + interval);
+            }
+        }
+    }
+}
+
+/// Which sessions are asked for a sign of life.
+enum Ask {
+    New,
+    Kept,
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Asks the sessions that serve everybody and lists. Nothing is opened merely for this.
+async fn ask_kept(downstream: &Arc<Downstream>, health: &Arc<Health>) {
+    if health.admits().is_err() {
+        // A probe is on its way or due.
+        return;
+    }
+    let [stateless, listing] = downstream.kept();
+    let silences = async {
+        let (one, other) = tokio::join!(silence(stateless), silence(listing));
+        one.or(other)
+    };
+    let silence = tokio::select! {
+        silence = silences => silence,
+        // The downstream is found broken or closed in the meantime.
+        () = health.changed.notified() => {
+            health.changed.notify_one();
+            return;
+        }
+    };
+    let Some(reason) = silence else { return };
+    tracing::warn!(reason, "no sign of life, trying a new session");
+    if let Some(probe) = health.unanswered(reason, Instant::now()) {
+        find_out(downstream, health, probe).await;
+    }
+}
+
+/// Why a session gave no sign of life. One that has ended is replaced without further ado.
+async fn silence(held: Option<Arc<Kept>>) -> Option<String> {
+    let held = held?;
+    let answer = held.session().ping().await;
+    let is_silence = Verdict::of(&answer).is_silence(held.session().is_open());
+    answer.err().filter(|_| is_silence).map(|error| reason(&error))
+}
+
+/// Finds out with a new session whether the downstream can be used.
+async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Probe) {
+    let session = match downstream.open_probe().await {
+        Ok(session) => session,
+        Err(error) => return not_opened(probe, &error),
+    };
+    match session.ping().await {
+        Ok(()) => {
+            retire_hung(health, probe.is_refusing()).await;
+            // Before anybody is admitted, so that they find it.
+            let is_adopted = downstream.adopt(session).await;
+            probe.passed();
+            if is_adopted {
+                health.session_replaced();
+            }
+        }
+        Err(error) => {
+            probe.failed(reason(&error), Instant::now());
+            session.discard().await;
+        }
+    }
+}
+
+fn not_opened(probe: Probe, error: &Error) {
+    let now = Instant::now();
+    let Error::Downstream(downstreams) = error else { return probe.put_off(now + LATER) };
+    match &downstreams.fault {
+        // What was found out before has not been tried anew: it adds to no cooldown.
+        DownstreamFault::Broken { retry_in, .. } if probe.is_refusing() => probe.put_off(now + *retry_in),
+        DownstreamFault::Broken { retry_in, reason } => probe.failed(reason.clone(), now + *retry_in),
+        DownstreamFault::Exhausted { .. } | DownstreamFault::Closed => probe.put_off(now + LATER),
+        fault => probe.failed(fault.to_string(), now),
+    }
+}
+
+/// The downstream answers on a new session: those that do not are replaced before their next use. Where
+/// nothing but timeouts spoke against it, each is asked first, since its calls may have been the slow ones
+/// (R-W3); nobody is refused meanwhile.
+async fn retire_hung(health: &Health, all: bool) {
+    let mut asked = JoinSet::new();
+    for session in health.take_doubtful() {
+        if all || session.is_deaf() {
+            session.retire();
+        } else {
+            asked.spawn(async move {
+                let answer = session.ping().await;
+                if Verdict::of(&answer).is_silence(session.is_open()) {
+                    session.retire();
+                }
+            });
+        }
+    }
+    // Each has the health's timeout; a panic has been reported by its hook.
+    while asked.join_next().await.is_some() {}
+}

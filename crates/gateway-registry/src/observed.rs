@@ -1,0 +1,303 @@
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+use async_trait::async_trait;
+use gateway_domain::{
+    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Error, Exchange, Factory,
+    Outcome, ParamHeader, Params, PeerInfo, Session, SessionProfile, ToolPage,
+};
+use tokio::time::{Duration, Instant};
+
+use crate::{
+    DownstreamFactory, Health, HealthConfig, SupervisedFactory, SupervisorConfig,
+    breaker::{Admission, Failure},
+    supervisor::Started,
+    verdict::{Verdict, reason},
+};
+
+/// Puts `factory`, which opens sessions to the downstream `name`, under supervision: creations as by
+/// [`SupervisedFactory`], and what comes of every request on any session as by [`Health`]. The observer
+/// hears when the downstream is found broken and when it has recovered.
+///
+/// The health belongs into the [`ManagedDownstream`](crate::ManagedDownstream) whose pool has the factory.
+pub fn supervise<F>(
+    name: DownstreamName,
+    factory: F,
+    supervisor: &SupervisorConfig,
+    health: HealthConfig,
+    observer: Arc<dyn DownstreamObserver>,
+) -> (Arc<DownstreamFactory>, Arc<Health>)
+where
+    F: Factory<Session = Arc<dyn DownstreamSession>> + 'static,
+{
+    let health = Health::new(name.clone(), health, observer);
+    let factory = SupervisedFactory::reporting_to(health.clone(), name.clone(), factory, supervisor);
+    (Arc::new(ObservedFactory { name, factory, health: health.clone() }), health)
+}
+
+struct ObservedFactory<F> {
+    name: DownstreamName,
+    factory: SupervisedFactory<F>,
+    health: Arc<Health>,
+}
+
+#[async_trait]
+impl<F: Factory<Session = Arc<dyn DownstreamSession>>> Factory for ObservedFactory<F> {
+    type Session = Arc<dyn DownstreamSession>;
+
+    async fn create(&self, profile: &SessionProfile) -> Result<Self::Session, Error> {
+        let (session, started) = self.factory.start(profile).await?;
+        Ok(Observed::new(self.name.clone(), session, started, self.health.clone()))
+    }
+
+    async fn wound_up(&self) {
+        self.factory.wound_up().await;
+    }
+}
+
+/// A session that reports what comes of its requests.
+pub(crate) struct Observed {
+    name: DownstreamName,
+    session: Arc<dyn DownstreamSession>,
+    health: Arc<Health>,
+    started: Started,
+    me: Weak<Self>,
+    opened: Instant,
+    /// Whether it has answered anything beyond the handshake.
+    has_answered: AtomicBool,
+    /// The last answer, in milliseconds since it was opened.
+    last_answer: AtomicU64,
+    /// A request has failed and none has been answered since.
+    is_doubtful: AtomicBool,
+    /// That request asked for nothing but a sign of life.
+    is_deaf: AtomicBool,
+    /// It is among [`Health::take_doubtful`].
+    is_listed: AtomicBool,
+    /// Not to be used any more, since the downstream answers on others.
+    is_retired: AtomicBool,
+    /// How often its connection has broken; requests that were on their way together count once.
+    breaks: AtomicU64,
+    /// Its end has been asked for.
+    is_closing: AtomicBool,
+    /// Its end has been taken note of.
+    is_over: AtomicBool,
+}
+
+impl Observed {
+    fn new(
+        name: DownstreamName,
+        session: Arc<dyn DownstreamSession>,
+        started: Started,
+        health: Arc<Health>,
+    ) -> Arc<Self> {
+        let no = AtomicBool::default;
+        Arc::new_cyclic(|me| Self {
+            name,
+            session,
+            health,
+            started,
+            me: me.clone(),
+            opened: Instant::now(),
+            has_answered: no(),
+            last_answer: AtomicU64::default(),
+            is_doubtful: no(),
+            is_deaf: no(),
+            is_listed: no(),
+            is_retired: no(),
+            breaks: AtomicU64::default(),
+            is_closing: no(),
+            is_over: no(),
+        })
+    }
+
+    /// Whether it is still in doubt, now that it is looked at.
+    pub(crate) fn take_doubt(&self) -> bool {
+        self.is_listed.store(false, Relaxed);
+        self.is_doubtful.load(Relaxed) && self.is_open()
+    }
+
+    /// Whether it gave no sign of life when asked for one.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.is_deaf.load(Relaxed)
+    }
+
+    /// Has it replaced before its next use; requests that are on their way go on.
+    pub(crate) fn retire(&self) {
+        self.is_retired.store(true, Relaxed);
+    }
+
+    fn begin(&self) -> Request {
+        Request { admission: self.health.generation(), breaks: self.breaks.load(Relaxed) }
+    }
+
+    fn note<T>(&self, request: Request, result: &Result<T, Error>) {
+        match (Verdict::of(result), result) {
+            (Verdict::Alive, _) => {
+                let now = self.answered();
+                self.health.answered(request.admission, now);
+            }
+            (Verdict::Failing(failure), Err(error)) => {
+                if failure != Failure::RateLimited {
+                    self.doubt();
+                }
+                self.health.failed(request.admission, failure, reason(error));
+            }
+            (Verdict::Ended, Err(error)) => {
+                let reason = reason(error);
+                if self.session.is_open() {
+                    self.doubt();
+                }
+                if self.breaks(request) {
+                    self.health.failed(request.admission, Failure::Hard, reason.clone());
+                }
+                self.ended(&reason);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the end of a session or connection counts: once for all the requests that it takes with it,
+    /// and if the session is gone, only if it was of no use. One that was is the business of whoever
+    /// supervises restarts.
+    fn breaks(&self, request: Request) -> bool {
+        let (seen, next) = (request.breaks, request.breaks + 1);
+        let is_first = self.breaks.compare_exchange(seen, next, Relaxed, Relaxed).is_ok();
+        is_first
+            && !self.is_closing.load(Relaxed)
+            && (self.session.is_open() || !self.has_answered.load(Relaxed))
+    }
+
+    fn answered(&self) -> Instant {
+        let now = Instant::now();
+        self.last_answer.store(millis(now - self.opened), Relaxed);
+        if !self.has_answered.load(Relaxed) && !self.has_answered.swap(true, Relaxed) {
+            self.started.proved();
+        }
+        if self.is_doubtful.load(Relaxed) {
+            self.is_doubtful.store(false, Relaxed);
+            self.is_deaf.store(false, Relaxed);
+        }
+        now
+    }
+
+    fn doubt(&self) {
+        self.is_doubtful.store(true, Relaxed);
+        if !self.is_listed.swap(true, Relaxed) {
+            self.health.doubt(self.me.clone());
+        }
+    }
+
+    /// Whether it has answered within the interval, so that there is no need to ask.
+    fn is_fresh(&self) -> bool {
+        let Some(interval) = self.health.config.interval else { return false };
+        let silence = millis(self.opened.elapsed()).saturating_sub(self.last_answer.load(Relaxed));
+        self.has_answered.load(Relaxed) && !self.is_doubtful.load(Relaxed) && silence < millis(interval)
+    }
+
+    /// Takes note of an end that nobody asked for, if the session has ended.
+    fn ended(&self, reason: &str) {
+        if self.is_closing.load(Relaxed) || self.session.is_open() || self.is_over.swap(true, Relaxed) {
+            return;
+        }
+        self.health.count_lost();
+        match self.has_answered.load(Relaxed) {
+            true => self.started.lost(),
+            false => self.started.came_to_nothing(reason),
+        }
+    }
+}
+
+/// A request on its way.
+#[derive(Clone, Copy)]
+struct Request {
+    admission: Admission,
+    breaks: u64,
+}
+
+/// Why a start came to nothing where no error says it.
+const SILENT: &str = "ended before it answered anything";
+
+#[async_trait]
+impl Session for Observed {
+    async fn close(&self) {
+        self.ended(SILENT);
+        let is_first = !self.is_closing.swap(true, Relaxed) && !self.is_over.load(Relaxed);
+        if is_first && self.is_doubtful.load(Relaxed) && !self.has_answered.load(Relaxed) {
+            self.started.came_to_nothing("it answered nothing but the handshake");
+        }
+        self.session.close().await;
+    }
+
+    fn is_open(&self) -> bool {
+        if self.is_retired.load(Relaxed) {
+            return false;
+        }
+        let is_open = self.session.is_open();
+        if !is_open {
+            self.ended(SILENT);
+        }
+        is_open
+    }
+}
+
+#[async_trait]
+impl DownstreamSession for Observed {
+    fn peer(&self) -> &PeerInfo {
+        self.session.peer()
+    }
+
+    async fn call_tool(
+        &self,
+        tool: &str,
+        headers: &[ParamHeader],
+        params: &Params,
+        exchange: &Exchange,
+    ) -> Result<Outcome, Error> {
+        let request = self.begin();
+        let result = self.session.call_tool(tool, headers, params, exchange).await;
+        self.note(request, &result);
+        result
+    }
+
+    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+        let request = self.begin();
+        let result = self.session.list_tools(cursor).await;
+        self.note(request, &result);
+        result
+    }
+
+    /// Asks only if there has been no sign of life within the interval, and waits no longer than the health's
+    /// timeout. What a silence means is for whoever asks.
+    async fn ping(&self) -> Result<(), Error> {
+        if self.is_fresh() {
+            return Ok(());
+        }
+        let after = self.health.config.timeout;
+        let silence = |_| Err(DownstreamFault::TimedOut { after }.during(&self.name));
+        let result = tokio::time::timeout(after, self.session.ping()).await.unwrap_or_else(silence);
+        match (Verdict::of(&result), &result) {
+            (Verdict::Alive, _) => {
+                self.answered();
+            }
+            (verdict, _) if verdict.is_silence(self.session.is_open()) => {
+                self.is_deaf.store(true, Relaxed);
+                self.doubt();
+            }
+            (Verdict::Ended, Err(error)) => self.ended(&reason(error)),
+            _ => {}
+        }
+        result
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        self.ended(SILENT);
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
+}
