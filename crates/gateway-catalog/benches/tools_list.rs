@@ -1,4 +1,5 @@
-//! What a page of `tools/list` costs once it has been rendered: 10 downstreams with 20 tools each.
+//! What a page of `tools/list` costs once it has been rendered: 10 downstreams with 20 tools each, and 16 of
+//! which one never answers.
 
 #![expect(clippy::expect_used, reason = "a bench has no input but its own")]
 
@@ -14,8 +15,9 @@ use async_trait::async_trait;
 use divan::{Bencher, black_box};
 use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Signal, Source, ToolFilter};
 use gateway_domain::{
-    Caller, Directory, DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Exchange, Outcome,
-    ParamHeader, Params, PeerInfo, RawObject, Session, Tool, ToolPage, View,
+    Caller, ClientCapabilities, Directory, DownstreamFault, DownstreamName, DownstreamSession, Era, Error,
+    Exchange, Outcome, ParamHeader, Params, PeerInfo, RawObject, Session, SessionKey, Silent, Tool, ToolPage,
+    View,
 };
 
 fn main() {
@@ -46,7 +48,7 @@ impl DownstreamSession for Ready {
     }
 
     async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
-        Ok(ToolPage { tools: (0..20).map(tool).collect(), next_cursor: None, skipped: Vec::new() })
+        Ok(ToolPage { tools: (0..20).map(tool).collect(), next_cursor: None, skipped: Vec::new(), ttl: None })
     }
 
     async fn ping(&self) -> Result<(), Error> {
@@ -63,25 +65,39 @@ fn tool(number: usize) -> Tool {
     Tool::from_definition(RawObject::parse(definition).expect("JSON")).expect("it has a name")
 }
 
-struct AllReady;
+/// All are ready but the one of this number.
+struct AllReadyBut(Option<usize>);
 
 #[async_trait]
-impl Listings for AllReady {
+impl Listings for AllReadyBut {
     async fn session(&self, name: &DownstreamName) -> Result<Arc<dyn DownstreamSession>, Error> {
+        if self.0.is_some_and(|silent| source(silent).name == *name) {
+            return std::future::pending().await;
+        }
         let peer = PeerInfo {
             era: Era::Modern,
             protocol: "2026-07-28".into(),
             server: None,
-            capabilities: RawObject::empty(),
+            capabilities: RawObject::parse(r#"{"tools":{}}"#).expect("JSON"),
             instructions: None,
         };
         Ok(Arc::new(Ready(name.clone(), peer)))
+    }
+
+    async fn session_for(
+        &self,
+        name: &DownstreamName,
+        _: &Exchange,
+    ) -> Result<Arc<dyn DownstreamSession>, Error> {
+        self.session(name).await
     }
 }
 
 fn source(number: usize) -> Source {
     Source {
         name: DownstreamName::parse(&format!("server-{number}")).expect("a good name"),
+        address: String::new(),
+        is_public: true,
         filter: ToolFilter::default(),
         required: false,
         enabled: true,
@@ -93,22 +109,42 @@ fn source(number: usize) -> Source {
 
 #[divan::bench]
 fn page_of_a_warm_view(bencher: Bencher<'_, '_>) {
+    warm_page(bencher, 10, None);
+}
+
+#[divan::bench]
+fn page_of_16_of_which_one_never_answers(bencher: Bencher<'_, '_>) {
+    warm_page(bencher, 16, Some(7));
+}
+
+fn warm_page(bencher: Bencher<'_, '_>, downstreams: usize, silent: Option<usize>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let config = CatalogConfig { page_size: 200, ..CatalogConfig::default() };
+    let config = CatalogConfig { page_size: 20 * downstreams, ..CatalogConfig::default() };
     let caller = Caller::anonymous();
+    let exchange = Exchange {
+        era: Era::Modern,
+        session: SessionKey::Legacy { id: "s".into() },
+        capabilities: ClientCapabilities::none(),
+        wants_progress: false,
+        log_level: None,
+        events: Arc::new(Silent),
+    };
     let catalog = runtime.block_on(async {
-        let catalog = LiveCatalog::start(config, Arc::new(AllReady), (0..10).map(source).collect());
-        catalog.settled(Duration::from_secs(5)).await;
-        let page = catalog.tools(&View::All, Era::Modern, &caller, None).await.expect("the first page");
-        assert!(page.tools.as_bytes().len() > 150_000, "200 tools of about 1 KB");
+        let sources = (0..downstreams).map(source).collect();
+        let catalog = LiveCatalog::start(config, Arc::new(AllReadyBut(silent)), sources);
+        let begun = tokio::time::Instant::now();
+        let page = catalog.tools(&View::All, &caller, &exchange, None).await.expect("the first page");
+        assert!(begun.elapsed() < Duration::from_secs(5), "the first list is answered within the budget");
+        let tools = 20 * (downstreams - silent.iter().count());
+        assert!(page.tools.as_bytes().len() > tools * 750, "{tools} tools of about 1 KB");
         catalog
     });
     bencher.bench_local(|| {
-        let mut page = pin!(catalog.tools(black_box(&View::All), Era::Modern, &caller, None));
+        let mut page = pin!(catalog.tools(black_box(&View::All), &caller, &exchange, None));
         // Nothing is waited for, so the first poll has the page.
         match page.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(page) => page.expect("the first page"),
-            Poll::Pending => unreachable!("everything is listed"),
+            Poll::Pending => unreachable!("everything is listed that will be"),
         }
     });
 }

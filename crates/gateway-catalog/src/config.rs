@@ -1,4 +1,7 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use gateway_aggregate::FitRules;
 use gateway_domain::DownstreamName;
@@ -19,13 +22,28 @@ pub struct CatalogConfig {
     pub budget: Duration,
     /// A first list is answered when no downstream has become ready for this long. Default 500 ms.
     pub settle: Duration,
-    /// How long a list is fresh if nothing announces a change (G-4). Default 900 s.
+    /// How long a list is fresh if nothing announces a change (G-4), and the most that a downstream may say
+    /// of its own. Default 900 s.
     pub ttl: Duration,
     /// How long announcements of changes are gathered before a list is read again; it grows while a
     /// downstream announces one after the other. Default 50 ms.
     pub gather: Duration,
-    /// How soon a downstream that failed is tried again, growing to the second. Default 1 s to 15 s.
+    /// How soon a downstream that failed, or gave an empty list, is tried again, growing to the second.
+    /// Default 1 s to 15 s.
     pub retry: (Duration, Duration),
+    /// Whether a list that lacks a downstream's tools is an error that names the downstream, instead of a
+    /// partial list (G-W6). Default false.
+    pub strict: bool,
+    /// How long the store of lists may take for one operation before it is done without. Default 500 ms.
+    pub store_timeout: Duration,
+    /// How many lists that are not for everybody are remembered to route calls by: one for each session and
+    /// downstream (G-10). Default 1,000.
+    pub private_lists: usize,
+    /// How long such a list is remembered. Default 300 s.
+    pub private_ttl: Duration,
+    /// The clock that stored lists are dated by, which processes that share a store have in common.
+    /// Default [`SystemTime::now`].
+    pub wall_clock: fn() -> SystemTime,
 }
 
 impl Default for CatalogConfig {
@@ -39,6 +57,11 @@ impl Default for CatalogConfig {
             ttl: Duration::from_secs(900),
             gather: Duration::from_millis(50),
             retry: (Duration::from_secs(1), Duration::from_secs(15)),
+            strict: false,
+            store_timeout: Duration::from_millis(500),
+            private_lists: 1_000,
+            private_ttl: Duration::from_secs(300),
+            wall_clock: SystemTime::now,
         }
     }
 }
@@ -48,6 +71,12 @@ impl Default for CatalogConfig {
 pub struct Source {
     /// Its name.
     pub name: DownstreamName,
+    /// What identifies where its list comes from, without secrets. A list that was read from elsewhere is
+    /// never shown as its own (G-W13).
+    pub address: String,
+    /// Whether its list is the same for every caller. If not it is neither cached nor shared: each caller's
+    /// list is read in the caller's own session (G-10).
+    pub is_public: bool,
     /// Which of its tools are offered.
     pub filter: ToolFilter,
     /// Whether readiness waits for it.

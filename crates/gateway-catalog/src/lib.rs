@@ -9,33 +9,46 @@
 //!
 //! [`LiveCatalog`] implements the edge's [`Directory`](gateway_domain::Directory); [`Resolve`] is a
 //! dispatcher around the one that owns the sessions. [`Listings`] is all that is asked of the latter.
+//! [`ListStore`] is where lists are kept so that they need not be read again; replicas can share one.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Source};
-//! use gateway_domain::{Caller, Directory, Era, Error, View};
+//! use gateway_domain::{Caller, Directory, Error, Exchange, View};
 //!
 //! /// The first page of everything that these downstreams offer.
-//! async fn first_page(sessions: Arc<dyn Listings>, sources: Vec<Source>) -> Result<String, Error> {
+//! async fn first_page(
+//!     sessions: Arc<dyn Listings>,
+//!     sources: Vec<Source>,
+//!     exchange: &Exchange,
+//! ) -> Result<String, Error> {
 //!     let catalog = LiveCatalog::start(CatalogConfig::default(), sessions, sources);
-//!     let page = catalog.tools(&View::All, Era::Modern, &Caller::anonymous(), None).await?;
+//!     let page = catalog.tools(&View::All, &Caller::anonymous(), exchange, None).await?;
 //!     Ok(page.tools.to_string())
 //! }
 //! ```
 
+mod cache;
 mod config;
 mod definition;
+mod listings;
 mod live;
+mod offer;
+mod private;
+mod refresh;
 mod resolve;
+mod shared;
 mod signal;
-mod source;
+mod store;
+mod tracked;
 mod view;
 mod walk;
 mod warnings;
 
 pub use config::{CatalogConfig, Source, ToolFilter};
+pub use listings::Listings;
 pub use live::LiveCatalog;
 pub use resolve::Resolve;
 pub use signal::Signal;
-pub use source::Listings;
+pub use store::{ListKey, ListStore, MemoryStore, StoreError, StoredList};

@@ -1,84 +1,125 @@
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-    task::Poll,
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use gateway_aggregate::{Listing, build};
 use gateway_domain::{
-    Caller, CallerError, Catalog, CatalogEntry, Directory, DownstreamName, DownstreamStatus, Era, Error,
-    InternalError, NAMESPACE_SEPARATOR, OfferedTool, ToolsPage, View,
+    Caller, CallerError, Directory, DownstreamName, DownstreamStatus, Error, Exchange, ListRemark,
+    NAMESPACE_SEPARATOR, OfferedTool, SessionKey, ToolsPage, UnlistedError, View,
 };
-use tokio::{sync::watch, task::JoinSet, time::Instant};
+use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
-use crate::{CatalogConfig, Listings, Source, source::Tracked, view::ListView};
+use crate::{
+    CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, refresh::refresh_for_ever,
+    shared::Shared, tracked::Tracked,
+};
 
 /// The catalogue of all downstreams, refreshed in the background. Clones share it; the background ends
 /// when [`LiveCatalog::close`] is called or the last clone is dropped.
 #[derive(Clone)]
 pub struct LiveCatalog {
     shared: Arc<Shared>,
-    /// Locked while they are being ended, so that everybody who closes waits for that.
-    refreshers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
+    /// Locked while one is being ended, so that everybody who closes or changes something waits for that.
+    refreshers: Arc<Mutex<Refreshers>>,
 }
 
-struct Shared {
-    config: CatalogConfig,
-    listings: Arc<dyn Listings>,
-    /// In the order of their names.
-    sources: Vec<Arc<Tracked>>,
-    snapshot: ArcSwap<Snapshot>,
-    /// One rebuild at a time; readers never wait for it.
-    rebuilding: Mutex<()>,
-    /// Counts refreshes that have ended, for those who wait for one.
-    progress: watch::Sender<Progress>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Progress {
-    refreshes: u64,
-    /// When a downstream last became ready.
-    last_ready: Option<Instant>,
-}
-
-/// What is offered at one moment. Swapped whole.
-struct Snapshot {
-    all: Arc<ListView>,
-    each: HashMap<DownstreamName, Arc<ListView>>,
+/// The task of each enabled downstream. Each ends when it is dropped.
+#[derive(Default)]
+struct Refreshers {
+    running: HashMap<DownstreamName, JoinSet<()>>,
+    /// Those that were told to end and may not have.
+    ending: Vec<JoinSet<()>>,
 }
 
 impl LiveCatalog {
-    /// Begins to list all enabled sources at the same time, each in a task of its own. Must be called
-    /// within a tokio runtime.
-    pub fn start(config: CatalogConfig, listings: Arc<dyn Listings>, mut sources: Vec<Source>) -> Self {
-        sources.sort_by(|a, b| a.name.cmp(&b.name));
-        let sources: Vec<_> = sources.into_iter().map(|source| Arc::new(Tracked::new(source))).collect();
-        let empty = |size| Arc::new(ListView::new(0, Catalog::default(), HashMap::new(), size));
-        let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
-        let each = enabled.map(|tracked| (tracked.source.name.clone(), empty(config.page_size))).collect();
-        let snapshot = ArcSwap::from_pointee(Snapshot { all: empty(config.page_size), each });
-        let progress = watch::Sender::new(Progress { refreshes: 0, last_ready: None });
-        let rebuilding = Mutex::new(());
-        let shared = Arc::new(Shared { config, listings, sources, snapshot, rebuilding, progress });
-        let mut refreshers = JoinSet::new();
-        for tracked in shared.enabled() {
-            refreshers.spawn(refresh_for_ever(shared.clone(), tracked.clone()));
+    /// Begins to list all enabled sources at the same time, each in a task of its own, and keeps their lists
+    /// in this process's memory. Must be called within a tokio runtime.
+    pub fn start(config: CatalogConfig, listings: Arc<dyn Listings>, sources: Vec<Source>) -> Self {
+        Self::with_store(config, listings, Arc::new(MemoryStore::default()), sources)
+    }
+
+    /// As [`Self::start`], with lists kept in `store`: a list that is fresh there is shown without asking the
+    /// downstream for it (G-5).
+    pub fn with_store(
+        config: CatalogConfig,
+        listings: Arc<dyn Listings>,
+        store: Arc<dyn ListStore>,
+        sources: Vec<Source>,
+    ) -> Self {
+        let cache = Cache::new(store, &config);
+        let shared = Arc::new(Shared::new(config, listings, cache, sources));
+        let mut refreshers = Refreshers::default();
+        for tracked in shared.sources().iter() {
+            refreshers.start(&shared, tracked);
         }
-        Self { shared, refreshers: Arc::new(tokio::sync::Mutex::new(refreshers)) }
+        Self { shared, refreshers: Arc::new(Mutex::new(refreshers)) }
+    }
+
+    /// Adds a source, or replaces the one of its name. From the same address the old list is shown until the
+    /// new one is read, from another it goes at once (G-W13). Others are not touched. Does nothing once the
+    /// catalogue is closed.
+    ///
+    /// Dropping the future leaves the source as it was or has it replaced; the task of the one before may
+    /// then still be ending.
+    pub async fn insert(&self, source: Source) {
+        let mut refreshers = self.refreshers.lock().await;
+        if self.shared.is_closed() {
+            return;
+        }
+        let name = source.name.clone();
+        let old = self.shared.source(&name);
+        let new = match &old {
+            Some(old) => Tracked::after(old, source, &self.shared.config),
+            None => Tracked::new(source),
+        };
+        let moved = old.filter(|old| old.source.address != new.source.address);
+        let new = Arc::new(new);
+        refreshers.stop(&name);
+        self.shared.replace(&name, Some(new.clone()));
+        refreshers.start(&self.shared, &new);
+        refreshers.ended().await;
+        if let Some(moved) = moved {
+            self.shared.cache.remove(&moved.source).await;
+        }
+    }
+
+    /// Takes a source away with its tools and its view; clients are told. Whether there was one.
+    ///
+    /// Dropping the future leaves the source as it was or has it taken away.
+    pub async fn remove(&self, name: &DownstreamName) -> bool {
+        let mut refreshers = self.refreshers.lock().await;
+        let Some(old) = self.shared.source(name) else { return false };
+        refreshers.stop(name);
+        self.shared.replace(name, None);
+        refreshers.ended().await;
+        self.shared.cache.remove(&old.source).await;
+        true
+    }
+
+    /// Forgets the cached list of one downstream, or of all, and reads it again at once; who asks for a list
+    /// meanwhile waits for it within the budget, then is shown the old one as a stale one (G-11). Gives how
+    /// many lists were forgotten: none for an unknown name or one that has no list.
+    pub fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
+        if self.shared.is_closed() {
+            return 0;
+        }
+        let now = Instant::now();
+        let sources = self.shared.sources();
+        let concerned =
+            sources.iter().filter(|tracked| downstream.is_none_or(|name| tracked.source.name == *name));
+        let flushed = concerned.filter(|tracked| tracked.source.enabled).filter(|tracked| {
+            if tracked.source.is_public {
+                return tracked.flush(now);
+            }
+            self.shared.forget_private(tracked);
+            false
+        });
+        flushed.count()
     }
 
     /// Waits until the first attempt to list every downstream has ended, well or not, at most `bound`.
     pub async fn settled(&self, bound: Duration) {
         let mut progress = self.shared.progress.subscribe();
         let all = async {
-            while !self.shared.sources.iter().all(|tracked| tracked.is_settled()) {
+            while !self.shared.sources().iter().all(|tracked| tracked.is_settled()) {
                 if progress.changed().await.is_err() {
                     return;
                 }
@@ -91,35 +132,61 @@ impl LiveCatalog {
     /// Stops refreshing; no session is asked for any more when this returns. What was listed stays listed;
     /// nobody waits for the rest. Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
-        self.refreshers.lock().await.shutdown().await;
-        for tracked in &self.shared.sources {
-            tracked.settle();
-        }
-        self.shared.progress.send_modify(|progress| progress.refreshes += 1);
+        let mut refreshers = self.refreshers.lock().await;
+        self.shared.close();
+        let names: Vec<_> = refreshers.running.keys().cloned().collect();
+        names.iter().for_each(|name| refreshers.stop(name));
+        refreshers.ended().await;
+        // What one of them has told while it ended is told.
+        self.shared.close();
     }
 
     /// Waits for the downstreams behind a view that are still starting: until none is, until one is ready
-    /// and no other has become ready for the settle time, or until the budget is used up.
+    /// and no other has become ready for the settle time, or until the budget is used up. Waits as well for
+    /// lists that were flushed or empty and are being read again, within the budget from then.
     pub(crate) async fn patience(&self, view: &View) {
-        let concerned: Vec<_> = self.shared.concerned(view).collect();
-        if concerned.iter().all(|tracked| tracked.is_settled()) {
+        let concerned = self.concerned(view);
+        let budget = self.shared.config.budget;
+        let now = Instant::now();
+        let is_settled =
+            |tracked: &Arc<Tracked>| tracked.is_settled() && tracked.awaited(budget, now).is_none();
+        if concerned.iter().all(is_settled) || self.shared.is_closed() {
             return;
         }
-        let deadline = Instant::now() + self.shared.config.budget;
+        let deadline = now + budget;
         let mut progress = self.shared.progress.subscribe();
-        while !concerned.iter().all(|tracked| tracked.is_settled()) {
+        while let Some(until) = {
             let last_ready = progress.borrow_and_update().last_ready;
-            // One that is ready but not settled is on no list yet.
-            let ready = concerned.iter().any(|tracked| tracked.is_settled() && tracked.is_ready());
-            let until = match last_ready.filter(|_| ready) {
-                Some(last) => (last + self.shared.config.settle).min(deadline),
-                None => deadline,
-            };
+            self.until(&concerned, last_ready, deadline)
+        } {
             match tokio::time::timeout_at(until, progress.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return,
             }
         }
+    }
+
+    /// Until when there is something to wait for.
+    fn until(
+        &self,
+        concerned: &[Arc<Tracked>],
+        last_ready: Option<Instant>,
+        deadline: Instant,
+    ) -> Option<Instant> {
+        if self.shared.is_closed() {
+            return None;
+        }
+        let (now, config) = (Instant::now(), &self.shared.config);
+        let awaited = concerned.iter().filter_map(|tracked| tracked.awaited(config.budget, now)).max();
+        let starting = !concerned.iter().all(|tracked| tracked.is_settled());
+        let starting = starting.then(|| {
+            // One that is ready but not settled is on no list yet.
+            let ready = concerned.iter().any(|tracked| tracked.is_settled() && tracked.is_ready());
+            // Nobody is served by being told early that a list is not whole.
+            let settles = ready && !config.strict;
+            last_ready.filter(|_| settles).map_or(deadline, |last| (last + config.settle).min(deadline))
+        });
+        awaited.max(starting).filter(|until| *until > now)
     }
 
     /// The downstream that is still starting and might have an exposed name, as the view of it alone. This
@@ -132,16 +199,80 @@ impl LiveCatalog {
             let rest = name.strip_prefix(tracked.source.name.as_str());
             !tracked.is_settled() && rest.is_some_and(|rest| rest.starts_with(NAMESPACE_SEPARATOR))
         };
-        let starting = self.shared.sources.iter().find(might_have)?;
+        let sources = self.shared.sources();
+        let starting = sources.iter().find(might_have)?;
         Some(View::Downstream(starting.source.name.clone()))
     }
 
-    fn view(&self, view: &View) -> Option<Arc<ListView>> {
-        let snapshot = self.shared.snapshot.load();
+    /// As [`Shared::resolve_private`].
+    pub(crate) async fn resolve_private(
+        &self,
+        view: &View,
+        caller: &Caller,
+        exchange: &Exchange,
+        name: &str,
+    ) -> Option<Result<Option<Arc<OfferedTool>>, Error>> {
+        self.shared.resolve_private(view, caller, exchange, name).await
+    }
+
+    /// Those whose lists a view shows, and that are the same for everybody.
+    fn concerned(&self, view: &View) -> Vec<Arc<Tracked>> {
+        self.behind(view, |source| source.is_public)
+    }
+
+    fn behind(&self, view: &View, which: impl Fn(&Source) -> bool) -> Vec<Arc<Tracked>> {
         match view {
-            View::All => Some(snapshot.all.clone()),
-            View::Downstream(name) => snapshot.each.get(name).cloned(),
+            View::All => {
+                self.shared.sources().iter().filter(|tracked| which(&tracked.source)).cloned().collect()
+            }
+            View::Downstream(name) => {
+                self.shared.source(name).into_iter().filter(|tracked| which(&tracked.source)).collect()
+            }
         }
+    }
+
+    /// What is wrong with the shared lists of a view.
+    fn remarks(&self, view: &View) -> Result<Vec<ListRemark>, Error> {
+        let now = Instant::now();
+        let concerned = self.concerned(view);
+        if self.shared.config.strict {
+            let missing = concerned.iter().filter(|tracked| tracked.is_missing());
+            let missing: Vec<_> = missing.map(|tracked| tracked.source.name.clone()).collect();
+            if !missing.is_empty() {
+                return Err(UnlistedError { downstreams: missing }.into());
+            }
+        }
+        Ok(concerned.iter().filter_map(|tracked| tracked.remark(now)).collect())
+    }
+
+    /// A page with what the private downstreams give to this caller.
+    async fn private_page(
+        &self,
+        private: Vec<Arc<Tracked>>,
+        view: &View,
+        caller: &Caller,
+        exchange: &Exchange,
+        cursor: Option<&str>,
+    ) -> Result<ToolsPage, Error> {
+        let pull = self.shared.pull(private, view, caller, exchange);
+        let ((), pulled) = tokio::join!(self.patience(view), pull);
+        let remarks = self.remarks(view);
+        if self.shared.config.strict && !pulled.failed.is_empty() {
+            let failed = pulled.failed.iter().map(|remark| remark.downstream.clone());
+            let mut downstreams: Vec<_> = match remarks {
+                Err(Error::Unlisted(UnlistedError { downstreams })) => downstreams,
+                _ => Vec::new(),
+            };
+            downstreams.extend(failed);
+            downstreams.sort();
+            return Err(UnlistedError { downstreams }.into());
+        }
+        let mut remarks = remarks?;
+        remarks.extend(pulled.failed);
+        remarks.sort_by(|a, b| a.downstream.cmp(&b.downstream));
+        let list = self.shared.view(view).ok_or_else(|| unknown(view))?;
+        let page = list.page_with(pulled.entries, exchange.era, cursor)?;
+        Ok(ToolsPage { remarks, ..page })
     }
 }
 
@@ -150,30 +281,48 @@ impl Directory for LiveCatalog {
     async fn tools(
         &self,
         view: &View,
-        era: Era,
-        _: &Caller,
+        caller: &Caller,
+        exchange: &Exchange,
         cursor: Option<&str>,
     ) -> Result<ToolsPage, Error> {
-        self.patience(view).await;
-        match self.view(view) {
-            Some(list) => list.page(era, cursor),
-            None => Err(unknown(view)),
+        if !self.shared.is_closed() {
+            let now = Instant::now();
+            self.concerned(view).iter().for_each(|tracked| tracked.ask(now));
         }
+        let private = self.behind(view, |source| !source.is_public && source.enabled);
+        if !private.is_empty() && !self.shared.is_closed() {
+            return self.private_page(private, view, caller, exchange, cursor).await;
+        }
+        self.patience(view).await;
+        let list = self.shared.view(view).ok_or_else(|| unknown(view))?;
+        let remarks = self.remarks(view)?;
+        Ok(ToolsPage { remarks, ..list.page(exchange.era, cursor)? })
     }
 
-    fn tool(&self, view: &View, _: &Caller, name: &str) -> Option<Arc<OfferedTool>> {
-        self.view(view)?.tool(name).cloned()
+    fn tool(
+        &self,
+        view: &View,
+        caller: &Caller,
+        session: &SessionKey,
+        name: &str,
+    ) -> Option<Arc<OfferedTool>> {
+        let shared = self.shared.view(view)?.tool(name).cloned();
+        shared.or_else(|| self.shared.private_tool(view, caller, session, name))
+    }
+
+    fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
+        Self::flush(self, downstream)
     }
 
     fn has_view(&self, view: &View) -> bool {
         match view {
             View::All => true,
-            View::Downstream(name) => self.shared.enabled().any(|tracked| tracked.source.name == *name),
+            View::Downstream(name) => self.shared.source(name).is_some_and(|tracked| tracked.source.enabled),
         }
     }
 
     fn generation(&self, view: &View) -> u64 {
-        self.view(view).map_or(0, |list| list.generation)
+        self.shared.view(view).map_or(0, |list| list.generation)
     }
 
     async fn changed(&self, view: &View, seen: u64) -> u64 {
@@ -190,97 +339,45 @@ impl Directory for LiveCatalog {
     }
 
     fn downstreams(&self) -> Vec<DownstreamStatus> {
-        self.shared.sources.iter().map(|tracked| tracked.status()).collect()
+        let now = Instant::now();
+        let status = |tracked: &Arc<Tracked>| {
+            let sessions = self.shared.listings.counts(&tracked.source.name).unwrap_or_default();
+            DownstreamStatus { sessions, ..tracked.status(now) }
+        };
+        self.shared.sources().iter().map(status).collect()
     }
 }
 
 impl fmt::Debug for LiveCatalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveCatalog")
-            .field("tools", &self.shared.snapshot.load().all.len())
-            .finish_non_exhaustive()
+        let tools = self.shared.view(&View::All).map_or(0, |all| all.len());
+        f.debug_struct("LiveCatalog").field("tools", &tools).finish_non_exhaustive()
     }
 }
 
-impl Shared {
-    fn enabled(&self) -> impl Iterator<Item = &Arc<Tracked>> {
-        self.sources.iter().filter(|tracked| tracked.source.enabled)
-    }
-
-    fn concerned<'a>(&'a self, view: &'a View) -> impl Iterator<Item = &'a Arc<Tracked>> {
-        self.sources.iter().filter(move |tracked| match view {
-            View::All => true,
-            View::Downstream(name) => tracked.source.name == *name,
-        })
-    }
-
-    /// Makes what a refresh brought visible, then tells those who wait.
-    fn publish(&self, tracked: &Tracked, became_ready: bool) {
-        if let Err(error) = self.rebuild() {
-            tracing::error!(%error, "the catalogue could not be rebuilt; the last one stays");
+impl Refreshers {
+    fn start(&mut self, shared: &Arc<Shared>, tracked: &Arc<Tracked>) {
+        if tracked.source.enabled {
+            let mut task = JoinSet::new();
+            task.spawn(refresh_for_ever(shared.clone(), tracked.clone()));
+            self.running.insert(tracked.source.name.clone(), task);
         }
-        // Only now: whoever sees that all have settled must find their tools in the snapshot.
-        self.tell(tracked, became_ready);
     }
 
-    fn tell(&self, tracked: &Tracked, became_ready: bool) {
-        tracked.settle();
-        self.progress.send_modify(|progress| {
-            progress.refreshes += 1;
-            if became_ready {
-                progress.last_ready = Some(Instant::now());
-            }
-        });
-    }
-
-    /// Builds a snapshot of what is known now and swaps it in. Views in which nothing visible changed
-    /// keep their generation and their rendered pages.
-    fn rebuild(&self) -> Result<(), Error> {
-        let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = self.snapshot.load_full();
-        let tools: Vec<_> = self.enabled().map(|tracked| (&tracked.source.name, tracked.tools())).collect();
-        let listings: Vec<_> = tools
-            .iter()
-            .map(|(name, tools)| {
-                Listing::new(name.as_str(), tools.iter().map(|offered| offered.tool.clone()))
-            })
-            .collect();
-        // `fit` has made every listing acceptable, so this is a bug if it fails.
-        let catalog = build(&listings).map_err(|_| InternalError { what: "fitted listings were refused" })?;
-        let all =
-            self.next(&old.all, catalog, tools.iter().flat_map(|(_, tools)| tools), CatalogEntry::new)?;
-        let mut each = HashMap::with_capacity(tools.len());
-        for (name, tools) in &tools {
-            let entries =
-                tools.iter().map(|offered| CatalogEntry::unprefixed(name.as_str(), offered.tool.clone()));
-            let catalog =
-                Catalog::new(entries.collect()).map_err(|_| InternalError { what: "a name stands twice" })?;
-            let list = match old.each.get(*name) {
-                Some(old) => self.next(old, catalog, tools.iter(), CatalogEntry::unprefixed)?,
-                None => return Err(InternalError { what: "a downstream without a view" }.into()),
-            };
-            each.insert((*name).clone(), list);
+    /// Has a task end; it may still be ending.
+    fn stop(&mut self, name: &DownstreamName) {
+        if let Some(mut task) = self.running.remove(name) {
+            task.abort_all();
+            self.ending.push(task);
         }
-        self.snapshot.store(Arc::new(Snapshot { all, each }));
-        Ok(())
     }
 
-    fn next<'a>(
-        &self,
-        old: &Arc<ListView>,
-        catalog: Catalog,
-        tools: impl Iterator<Item = &'a Arc<OfferedTool>>,
-        entry: impl Fn(&str, gateway_domain::Tool) -> CatalogEntry,
-    ) -> Result<Arc<ListView>, Error> {
-        if old.shows_the_same(&catalog) {
-            return Ok(old.clone());
+    /// Waits until all that were stopped have ended. Cancel-safe: who asks next waits for the rest.
+    async fn ended(&mut self) {
+        while let Some(task) = self.ending.last_mut() {
+            task.shutdown().await;
+            self.ending.pop();
         }
-        let named = |offered: &Arc<OfferedTool>| {
-            let entry = entry(offered.downstream.as_str(), offered.tool.clone());
-            (Arc::from(entry.name()), offered.clone())
-        };
-        let tools = tools.map(named).collect();
-        Ok(Arc::new(ListView::new(old.generation + 1, catalog, tools, self.config.page_size)))
     }
 }
 
@@ -290,72 +387,4 @@ fn unknown(view: &View) -> Error {
         View::Downstream(name) => name.to_string(),
     };
     CallerError::UnknownDownstream { name }.into()
-}
-
-/// Keeps one downstream's list fresh whatever happens: a panic is a bug, but no reason never to list that
-/// downstream again.
-async fn refresh_for_ever(shared: Arc<Shared>, tracked: Arc<Tracked>) {
-    let (first, last) = shared.config.retry;
-    let (mut delay, mut panics) = (first, 0_u64);
-    loop {
-        let begun = Instant::now();
-        until_panic(keep_fresh(&shared, &tracked)).await;
-        panics += 1;
-        tracing::error!(downstream = %tracked.source.name, panics, "reading the list panicked, trying again");
-        tracked.break_off(panics);
-        // Not the snapshot: building it may be what panicked.
-        shared.tell(&tracked, false);
-        if begun.elapsed() > last {
-            delay = first;
-        }
-        tokio::time::sleep(delay).await;
-        delay = (delay * 2).min(last);
-    }
-}
-
-/// Runs what has no end until it panics; the panic's hook has reported what was wrong.
-async fn until_panic(endless: impl Future<Output = Infallible>) {
-    let mut endless = pin!(endless);
-    let polled = std::future::poll_fn(|context| {
-        // It is never polled again, and what it shares is behind locks that forgive.
-        match catch_unwind(AssertUnwindSafe(|| endless.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(never)) => match never {},
-            Err(_) => Poll::Ready(()),
-        }
-    });
-    polled.await;
-}
-
-/// Lists one downstream again and again: when it says that something changed, when its session was lost,
-/// when the list is old, and after a failure with a growing delay.
-async fn keep_fresh(shared: &Shared, tracked: &Tracked) -> Infallible {
-    let (first, last) = shared.config.retry;
-    let gather = shared.config.gather;
-    let (mut delay, mut pause) = (first, gather);
-    let signal = &tracked.source.signal;
-    loop {
-        let was_ready = tracked.is_ready();
-        let refreshed = tracked.refresh(shared.listings.as_ref(), &shared.config).await;
-        shared.publish(tracked, !was_ready && refreshed.is_ok());
-        if refreshed.is_ok() {
-            delay = first;
-            let listed = Instant::now();
-            if tokio::time::timeout(shared.config.ttl, signal.given()).await.is_ok() {
-                // A downstream that announces a change, or ends, whenever it has been listed is listed
-                // less and less often.
-                pause = if listed.elapsed() < first { (pause * 2).min(last) } else { gather };
-                tokio::time::sleep(pause).await;
-            }
-        } else {
-            tokio::time::sleep(delay).await;
-            delay = (delay * 2).min(last);
-        }
-        // What was signalled until now is answered by the refresh that follows; what comes while it runs
-        // is kept and leads to another.
-        signal.clear();
-        if let Some(reason) = signal.take_lost() {
-            tracing::info!(downstream = %tracked.source.name, reason, "session lost, opening another");
-        }
-    }
 }

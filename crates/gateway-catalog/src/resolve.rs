@@ -19,16 +19,20 @@ impl<D: Dispatcher> Resolve<D> {
         Self { catalog, inner }
     }
 
-    async fn find(&self, view: &View, call: &Call, name: &str) -> Option<Arc<OfferedTool>> {
-        if let Some(found) = self.catalog.tool(view, &call.caller, name) {
-            return Some(found);
+    async fn find(&self, view: &View, call: &Call, name: &str) -> Result<Option<Arc<OfferedTool>>, Error> {
+        let Call { caller, exchange, .. } = call;
+        if let Some(found) = self.catalog.tool(view, caller, &exchange.session, name) {
+            return Ok(Some(found));
+        }
+        if let Some(found) = self.catalog.resolve_private(view, caller, exchange, name).await {
+            return found;
         }
         // A client that remembers a list from before may call before the downstream is there.
         match self.catalog.starting(view, name) {
             Some(starting) => self.catalog.patience(&starting).await,
             None => self.catalog.patience(view).await,
         }
-        self.catalog.tool(view, &call.caller, name)
+        Ok(self.catalog.tool(view, caller, &exchange.session, name))
     }
 }
 
@@ -36,7 +40,7 @@ impl<D: Dispatcher> Resolve<D> {
 impl<D: Dispatcher> Dispatcher for Resolve<D> {
     async fn dispatch(&self, mut call: Call) -> Result<Outcome, Error> {
         if let Target::Exposed { view, name } = &call.target {
-            let Some(offered) = self.find(view, &call, name).await else {
+            let Some(offered) = self.find(view, &call, name).await? else {
                 return Err(CallerError::UnknownTool { name: name.to_string() }.into());
             };
             call.target = Target::Tool {

@@ -1,17 +1,37 @@
-use std::{
-    pin::pin,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gateway_domain::DownstreamObserver;
 use tokio::sync::Notify;
 
-/// What a downstream's transport tells the catalogue outside any call. Never blocks; many signals before
-/// the next refresh are one.
+/// What a downstream's transport and supervision tell the catalogue outside any call. Never blocks; many
+/// signals before the next refresh are one.
 #[derive(Debug, Default)]
 pub struct Signal {
     wake: Notify,
-    lost: Mutex<Option<String>>,
+    heard: Mutex<Heard>,
+}
+
+/// What was told since it was last asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// Whether the downstream's tools have changed.
+    pub(crate) changed: bool,
+    /// Why the last session ended.
+    pub(crate) lost: Option<String>,
+    /// What was last said of its health.
+    pub(crate) health: Option<Health>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Health {
+    Broken(String),
+    Recovered,
+}
+
+impl Heard {
+    fn is_nothing(&self) -> bool {
+        !self.changed && self.lost.is_none() && self.health.is_none()
+    }
 }
 
 impl Signal {
@@ -20,29 +40,46 @@ impl Signal {
         Self::default()
     }
 
-    /// Waits for the next signal. Cancel-safe: a signal that was not waited for is kept.
-    pub(crate) async fn given(&self) {
-        self.wake.notified().await;
+    /// Waits until something has been told. Cancel-safe: what was not waited for is kept.
+    pub(crate) async fn heard(&self) -> Heard {
+        loop {
+            let heard = self.take();
+            if !heard.is_nothing() {
+                return heard;
+            }
+            self.wake.notified().await;
+        }
     }
 
-    /// Forgets a signal that nobody has waited for.
-    pub(crate) fn clear(&self) {
-        pin!(self.wake.notified()).enable();
+    /// What has been told, which may be nothing.
+    pub(crate) fn take(&self) -> Heard {
+        std::mem::take(&mut self.lock())
     }
 
-    /// Why the last session ended, if one has since this was last asked.
-    pub(crate) fn take_lost(&self) -> Option<String> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn tell(&self, what: impl FnOnce(&mut Heard)) {
+        what(&mut self.lock());
+        self.wake.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DownstreamObserver for Signal {
     fn tools_changed(&self) {
-        self.wake.notify_one();
+        self.tell(|heard| heard.changed = true);
     }
 
     fn session_lost(&self, reason: &str) {
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
-        self.wake.notify_one();
+        self.tell(|heard| heard.lost = Some(reason.to_owned()));
+    }
+
+    fn broken(&self, reason: &str) {
+        self.tell(|heard| heard.health = Some(Health::Broken(reason.to_owned())));
+    }
+
+    fn recovered(&self) {
+        self.tell(|heard| heard.health = Some(Health::Recovered));
     }
 }

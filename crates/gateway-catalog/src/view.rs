@@ -5,11 +5,17 @@ use std::{
 };
 
 use gateway_aggregate::page;
-use gateway_domain::{CallerError, Catalog, Era, Error, InternalError, OfferedTool, RawJson, ToolsPage};
+use gateway_domain::{
+    CallerError, Catalog, CatalogEntry, Era, Error, InternalError, OfferedTool, RawJson, ToolsPage,
+};
 
 /// One list of tools as clients see it: immutable, shared by all who see the same.
 pub(crate) struct ListView {
     pub(crate) generation: u64,
+    shown: Arc<Shown>,
+}
+
+struct Shown {
     catalog: Catalog,
     tools: HashMap<Arc<str>, Arc<OfferedTool>>,
     page_size: usize,
@@ -57,35 +63,57 @@ impl ListView {
             }
             cursor = next;
         }
-        Self { generation, catalog, tools, page_size, pages }
+        Self { generation, shown: Arc::new(Shown { catalog, tools, page_size, pages }) }
+    }
+
+    /// The same list as another generation: what is not on it has changed.
+    pub(crate) fn renewed(&self) -> Self {
+        Self { generation: self.generation + 1, shown: self.shown.clone() }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<OfferedTool>> {
-        self.tools.get(name)
+        self.shown.tools.get(name)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.catalog.len()
+        self.shown.catalog.len()
     }
 
     /// Whether clients would see no difference.
     pub(crate) fn shows_the_same(&self, catalog: &Catalog) -> bool {
-        self.catalog == *catalog
+        self.shown.catalog == *catalog
     }
 
     /// The page that a cursor asks for, rendered once however many ask.
     pub(crate) fn page(&self, era: Era, cursor: Option<&str>) -> Result<ToolsPage, Error> {
         // "" is no cursor that was ever given out, but what the first page has been asked for with.
         let cursor = cursor.unwrap_or_default();
-        if let Some(page) = self.pages.get(cursor) {
+        if let Some(page) = self.shown.pages.get(cursor) {
             return Ok(answer(page.rendered(era).clone(), page.next.clone()));
         }
-        let (shown, next) = page(&self.catalog, cursor, self.page_size).map_err(|error| match error {
-            gateway_aggregate::PageError::Cursor(_) => Error::from(CallerError::InvalidCursor),
-            gateway_aggregate::PageError::ZeroSize => InternalError { what: "the page size is zero" }.into(),
-        })?;
-        Ok(answer(render(&shown, era), next))
+        rendered(&self.shown.catalog, era, cursor, self.shown.page_size)
     }
+
+    /// A page of this list with more entries, which are shown to nobody else.
+    pub(crate) fn page_with(
+        &self,
+        more: impl IntoIterator<Item = CatalogEntry>,
+        era: Era,
+        cursor: Option<&str>,
+    ) -> Result<ToolsPage, Error> {
+        let entries = self.shown.catalog.entries().iter().cloned().chain(more).collect();
+        let catalog = Catalog::new(entries).map_err(|_| InternalError { what: "a name stands twice" })?;
+        let page = rendered(&catalog, era, cursor.unwrap_or_default(), self.shown.page_size)?;
+        Ok(ToolsPage { is_private: true, ..page })
+    }
+}
+
+fn rendered(catalog: &Catalog, era: Era, cursor: &str, size: usize) -> Result<ToolsPage, Error> {
+    let (shown, next) = page(catalog, cursor, size).map_err(|error| match error {
+        gateway_aggregate::PageError::Cursor(_) => Error::from(CallerError::InvalidCursor),
+        gateway_aggregate::PageError::ZeroSize => InternalError { what: "the page size is zero" }.into(),
+    })?;
+    Ok(answer(render(&shown, era), next))
 }
 
 impl fmt::Debug for ListView {
@@ -95,7 +123,7 @@ impl fmt::Debug for ListView {
 }
 
 fn answer(tools: RawJson, next: String) -> ToolsPage {
-    ToolsPage { tools, next_cursor: Some(next).filter(|next| !next.is_empty()) }
+    ToolsPage::new(tools, Some(next).filter(|next| !next.is_empty()))
 }
 
 fn render(catalog: &Catalog, era: Era) -> RawJson {

@@ -2,20 +2,36 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::{Arc, Mutex, OnceLock},
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
-use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Signal, Source, ToolFilter};
+use gateway_catalog::{
+    CatalogConfig, ListStore, Listings, LiveCatalog, MemoryStore, Signal, Source, ToolFilter,
+};
 use gateway_domain::{
-    Caller, Directory, DownstreamFault, DownstreamName, DownstreamSession, DownstreamStatus, Era, Error,
-    Exchange, Outcome, ParamHeader, Params, PeerInfo, RawObject, Session, Tool, ToolPage, View,
+    Caller, ClientCapabilities, Directory, DownstreamFault, DownstreamName, DownstreamSession,
+    DownstreamStatus, Era, Error, Exchange, ListRemark, OfferedTool, Outcome, ParamHeader, Params, PeerInfo,
+    RawObject, Session, SessionCounts, SessionKey, Silent, Tool, ToolPage, ToolsPage, View,
 };
 use tokio::time::Instant;
 
 pub(crate) fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
+}
+
+/// A wall clock that goes with the paused one.
+pub(crate) fn wall_clock() -> SystemTime {
+    static ANCHOR: OnceLock<Instant> = OnceLock::new();
+    let (now, anchor) = (Instant::now(), *ANCHOR.get_or_init(Instant::now));
+    let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(1_900_000_000);
+    noon + now.saturating_duration_since(anchor) - anchor.saturating_duration_since(now)
+}
+
+/// The defaults, by that clock.
+pub(crate) fn config() -> CatalogConfig {
+    CatalogConfig { wall_clock, ..CatalogConfig::default() }
 }
 
 pub(crate) fn name(text: &str) -> DownstreamName {
@@ -57,8 +73,8 @@ pub(crate) enum Opening {
     Works,
     Hangs,
     Fails(&'static str),
-    /// The supervisor leaves it alone for now.
-    Broken(&'static str),
+    /// The supervisor leaves it alone for so many milliseconds.
+    Broken(&'static str, u64),
     Panics,
 }
 
@@ -73,12 +89,29 @@ pub(crate) struct Script {
     pub(crate) page_delay: Duration,
     /// Whether the downstream announces a change whenever it has been listed.
     pub(crate) restless: bool,
+    /// How long each of its pages says to hold, in milliseconds.
+    pub(crate) ttls: Vec<u64>,
+    pub(crate) era: Era,
+    /// Whether it says that it has tools.
+    pub(crate) declares_tools: bool,
+    /// The tools of callers with a list of their own; everybody else gets `lists`.
+    pub(crate) privileged: Vec<(Caller, Vec<Tool>)>,
 }
 
 impl Script {
     pub(crate) fn lists(lists: Lists) -> Self {
         let (delay, page_delay) = (Duration::ZERO, Duration::ZERO);
-        Self { delay, opening: Opening::Works, lists, page_delay, restless: false }
+        Self {
+            delay,
+            opening: Opening::Works,
+            lists,
+            page_delay,
+            restless: false,
+            ttls: Vec::new(),
+            era: Era::Modern,
+            declares_tools: true,
+            privileged: Vec::new(),
+        }
     }
 
     pub(crate) fn tools(names: &[&str]) -> Self {
@@ -108,6 +141,9 @@ pub(crate) struct Fake {
     script: Mutex<Script>,
     /// When a session was asked for.
     opened: Mutex<Vec<Instant>>,
+    /// When a first page was asked for.
+    listed: Mutex<Vec<Instant>>,
+    counts: Mutex<Option<SessionCounts>>,
 }
 
 impl Fake {
@@ -117,6 +153,21 @@ impl Fake {
 
     fn script(&self) -> Script {
         self.script.lock().unwrap().clone()
+    }
+
+    /// How often its list was asked for.
+    pub(crate) fn pulls(&self) -> usize {
+        self.listed.lock().unwrap().len()
+    }
+
+    /// How long after one another its list was asked for, in milliseconds.
+    pub(crate) fn pull_gaps(&self) -> Vec<u128> {
+        let listed = self.listed.lock().unwrap();
+        listed.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect()
+    }
+
+    pub(crate) fn count(&self, counts: SessionCounts) {
+        *self.counts.lock().unwrap() = Some(counts);
     }
 
     /// How often the downstream has been refreshed.
@@ -134,6 +185,8 @@ impl Fake {
 struct FakeSession {
     fake: Arc<Fake>,
     peer: PeerInfo,
+    /// Whose session it is, if not everybody's.
+    owner: Option<Caller>,
 }
 
 #[async_trait]
@@ -159,14 +212,20 @@ impl DownstreamSession for FakeSession {
 
     async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
         let script = self.fake.script();
-        tokio::time::sleep(script.page_delay).await;
         let page: usize = cursor.map_or(0, |cursor| cursor.parse().unwrap());
+        if page == 0 {
+            self.fake.listed.lock().unwrap().push(Instant::now());
+        }
+        tokio::time::sleep(script.page_delay).await;
         let answer = |tools: Vec<Tool>, next: Option<usize>| ToolPage {
             tools,
             next_cursor: next.map(|next| next.to_string()),
             skipped: Vec::new(),
+            ttl: script.ttls.get(page).copied().map(ms),
         };
-        let answer = match script.lists {
+        let own = script.privileged.iter().find(|(caller, _)| self.owner.as_ref() == Some(caller));
+        let lists = own.map_or(script.lists, |(_, tools)| Lists::Pages(vec![tools.clone()]));
+        let answer = match lists {
             Lists::Pages(pages) => answer(
                 pages.get(page).cloned().unwrap_or_default(),
                 (page + 1 < pages.len()).then_some(page + 1),
@@ -191,12 +250,40 @@ impl DownstreamSession for FakeSession {
     }
 }
 
-pub(crate) struct Fakes(HashMap<DownstreamName, Arc<Fake>>);
+/// All fakes by name; more can be added while the catalogue runs.
+pub(crate) struct Fakes(Mutex<HashMap<DownstreamName, Arc<Fake>>>);
 
-#[async_trait]
-impl Listings for Fakes {
-    async fn session(&self, name: &DownstreamName) -> Result<Arc<dyn DownstreamSession>, Error> {
-        let fake = self.0[name].clone();
+impl Fakes {
+    fn add(&self, text: &str, script: Script) -> Source {
+        let (name, signal) = (name(text), Arc::new(Signal::new()));
+        let fake = Fake {
+            name: name.clone(),
+            signal: signal.clone(),
+            script: Mutex::new(script),
+            opened: Mutex::default(),
+            listed: Mutex::default(),
+            counts: Mutex::default(),
+        };
+        self.0.lock().unwrap().insert(name.clone(), Arc::new(fake));
+        Source {
+            address: format!("address of {name}"),
+            name,
+            is_public: true,
+            filter: ToolFilter::default(),
+            required: false,
+            enabled: true,
+            mirrors_headers: false,
+            list_timeout: ms(10_000),
+            signal,
+        }
+    }
+
+    async fn open(
+        &self,
+        name: &DownstreamName,
+        owner: Option<Caller>,
+    ) -> Result<Arc<dyn DownstreamSession>, Error> {
+        let fake = self.0.lock().unwrap()[name].clone();
         fake.opened.lock().unwrap().push(Instant::now());
         let script = fake.script();
         tokio::time::sleep(script.delay).await;
@@ -206,20 +293,41 @@ impl Listings for Fakes {
             Opening::Fails(reason) => {
                 return Err(DownstreamFault::Unreachable { reason: reason.into() }.before(name));
             }
-            Opening::Broken(reason) => {
-                let (retry_in, reason) = (ms(1_000), reason.into());
+            Opening::Broken(reason, retry_in) => {
+                let (retry_in, reason) = (ms(retry_in), reason.into());
                 return Err(DownstreamFault::Broken { retry_in, reason }.before(name));
             }
             Opening::Panics => panic!("as scripted"),
         }
+        let capabilities = if script.declares_tools { r#"{"tools":{}}"# } else { "{}" };
         let peer = PeerInfo {
-            era: Era::Modern,
+            era: script.era,
             protocol: "2026-07-28".into(),
             server: None,
-            capabilities: RawObject::empty(),
+            capabilities: RawObject::parse(capabilities).unwrap(),
             instructions: None,
         };
-        Ok(Arc::new(FakeSession { fake, peer }))
+        Ok(Arc::new(FakeSession { fake, peer, owner }))
+    }
+}
+
+#[async_trait]
+impl Listings for Fakes {
+    async fn session(&self, name: &DownstreamName) -> Result<Arc<dyn DownstreamSession>, Error> {
+        self.open(name, None).await
+    }
+
+    async fn session_for(
+        &self,
+        name: &DownstreamName,
+        exchange: &Exchange,
+    ) -> Result<Arc<dyn DownstreamSession>, Error> {
+        let SessionKey::Modern { caller, .. } = &exchange.session else { panic!("all here are modern") };
+        self.open(name, Some(caller.clone())).await
+    }
+
+    fn counts(&self, name: &DownstreamName) -> Option<SessionCounts> {
+        *self.0.lock().unwrap()[name].counts.lock().unwrap()
     }
 }
 
@@ -231,7 +339,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn start(scripts: impl IntoIterator<Item = (&'static str, Script)>) -> Self {
-        Self::with(CatalogConfig::default(), scripts, |_| {})
+        Self::with(config(), scripts, |_| {})
     }
 
     pub(crate) fn with(
@@ -239,45 +347,94 @@ impl Scene {
         scripts: impl IntoIterator<Item = (&'static str, Script)>,
         configure: impl Fn(&mut Source),
     ) -> Self {
-        let mut sources = Vec::new();
-        let mut fakes = HashMap::new();
-        for (text, script) in scripts {
-            let (name, signal) = (name(text), Arc::new(Signal::new()));
-            let mut source = Source {
-                name: name.clone(),
-                filter: ToolFilter::default(),
-                required: false,
-                enabled: true,
-                mirrors_headers: false,
-                list_timeout: ms(10_000),
-                signal: signal.clone(),
-            };
+        Self::stored(config, Arc::new(MemoryStore::default()), scripts, configure)
+    }
+
+    pub(crate) fn stored(
+        config: CatalogConfig,
+        store: Arc<dyn ListStore>,
+        scripts: impl IntoIterator<Item = (&'static str, Script)>,
+        configure: impl Fn(&mut Source),
+    ) -> Self {
+        let fakes = Arc::new(Fakes(Mutex::default()));
+        let source = |(text, script)| {
+            let mut source = fakes.add(text, script);
             configure(&mut source);
-            sources.push(source);
-            let (script, opened) = (Mutex::new(script), Mutex::default());
-            fakes.insert(name.clone(), Arc::new(Fake { name, signal, script, opened }));
-        }
-        let fakes = Arc::new(Fakes(fakes));
-        Self { catalog: LiveCatalog::start(config, fakes.clone(), sources), fakes }
+            source
+        };
+        let sources = scripts.into_iter().map(source).collect();
+        Self { catalog: LiveCatalog::with_store(config, fakes.clone(), store, sources), fakes }
+    }
+
+    /// A downstream that the catalogue does not know yet, or another one in the place of one it knows.
+    pub(crate) fn add(&self, text: &'static str, script: Script) -> Source {
+        self.fakes.add(text, script)
     }
 
     pub(crate) fn fake(&self, text: &str) -> Arc<Fake> {
-        self.fakes.0[&name(text)].clone()
+        self.fakes.0.lock().unwrap()[&name(text)].clone()
     }
 
     pub(crate) fn status(&self, text: &str) -> DownstreamStatus {
         self.catalog.downstreams().into_iter().find(|status| status.name.as_str() == text).unwrap()
     }
 
+    /// The first page, for anybody.
+    pub(crate) async fn first(&self, view: &View) -> Result<ToolsPage, Error> {
+        self.first_for(view, &Caller::anonymous()).await
+    }
+
+    pub(crate) async fn first_for(&self, view: &View, caller: &Caller) -> Result<ToolsPage, Error> {
+        self.catalog.tools(view, caller, &exchange(caller), None).await
+    }
+
+    /// A page for anybody.
+    pub(crate) async fn page_at(
+        &self,
+        view: &View,
+        era: Era,
+        cursor: Option<&str>,
+    ) -> Result<ToolsPage, Error> {
+        let caller = Caller::anonymous();
+        self.catalog.tools(view, &caller, &exchange_in(era, &caller), cursor).await
+    }
+
+    pub(crate) fn tool(&self, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
+        let caller = Caller::anonymous();
+        self.catalog.tool(view, &caller, &exchange(&caller).session, name)
+    }
+
     /// The first page, as JSON text.
     pub(crate) async fn page(&self, view: &View) -> String {
-        self.catalog.tools(view, Era::Modern, &Caller::anonymous(), None).await.unwrap().tools.to_string()
+        self.first(view).await.unwrap().tools.to_string()
     }
 
     /// The names on the first page.
     pub(crate) async fn names(&self, view: &View) -> Vec<String> {
-        let page = self.catalog.tools(view, Era::Modern, &Caller::anonymous(), None).await.unwrap();
-        names_on(&page.tools)
+        names_on(&self.first(view).await.unwrap().tools)
+    }
+
+    /// What is said of downstreams that are not well: name, state, whether stale, kind.
+    pub(crate) async fn remarks(&self, view: &View) -> Vec<(String, &'static str, bool, &'static str)> {
+        let remarks = self.first(view).await.unwrap().remarks;
+        let said = |r: ListRemark| (r.downstream.to_string(), r.state.as_str(), r.is_stale, r.kind);
+        remarks.into_iter().map(said).collect()
+    }
+}
+
+/// The circumstances of a modern request of this caller.
+pub(crate) fn exchange(caller: &Caller) -> Exchange {
+    exchange_in(Era::Modern, caller)
+}
+
+pub(crate) fn exchange_in(era: Era, caller: &Caller) -> Exchange {
+    Exchange {
+        era,
+        session: SessionKey::Modern { caller: caller.clone(), capabilities: ClientCapabilities::none() },
+        capabilities: ClientCapabilities::none(),
+        wants_progress: false,
+        log_level: None,
+        events: Arc::new(Silent),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Nobody waits for the slowest (P-W1): when the first list is answered, to the millisecond.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{Caller, Directory, DownstreamObserver, Era, View};
+use gateway_domain::{Directory, DownstreamObserver, View};
 use tokio::time::Instant;
 
 use crate::fake::{Lists, Scene, Script, ms, view};
@@ -145,10 +145,8 @@ async fn a_closed_catalogue_keeps_what_it_has_and_nobody_waits() {
     let scene = Scene::start([("a", Script::tools(&["t"])), ("b", Script::hanging())]);
     assert_eq!(scene.names(&view("a")).await, ["t"]);
     let begun = Instant::now();
-    let (page, ()) = tokio::join!(
-        async { scene.catalog.tools(&view("b"), Era::Modern, &Caller::anonymous(), None).await },
-        async { scene.catalog.close().await }
-    );
+    let (page, ()) =
+        tokio::join!(async { scene.first(&view("b")).await }, async { scene.catalog.close().await });
     assert_eq!((page.unwrap().tools.as_str(), begun.elapsed()), ("[]", ms(0)));
     scene.fake("a").signal.tools_changed();
     tokio::time::sleep(ms(3_600_000)).await;

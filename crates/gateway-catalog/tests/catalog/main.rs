@@ -3,10 +3,17 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod changes;
+mod crowd;
 mod fake;
 mod first_list;
+mod freshness;
+mod health;
 mod log;
 mod pages;
+mod private;
 mod refresh;
 mod resolve;
+mod store;
+mod together;
 mod walk;

@@ -1,7 +1,7 @@
 //! Pages as clients read them.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{Caller, CallerError, Directory, DownstreamObserver, Era, Error, RawJson, View};
+use gateway_domain::{CallerError, Directory, DownstreamObserver, Era, Error, RawJson, View};
 
 use crate::fake::{Lists, Scene, Script, define, ms, names_on, tools, view};
 
@@ -13,8 +13,7 @@ fn paged(page_size: usize, scripts: impl IntoIterator<Item = (&'static str, Scri
 async fn walk(scene: &Scene, view: &View) -> Vec<RawJson> {
     let (mut pages, mut cursor) = (Vec::new(), None);
     loop {
-        let page =
-            scene.catalog.tools(view, Era::Modern, &Caller::anonymous(), cursor.as_deref()).await.unwrap();
+        let page = scene.page_at(view, Era::Modern, cursor.as_deref()).await.unwrap();
         pages.push(page.tools);
         assert!(pages.len() < 100, "the walk has no end");
         cursor = page.next_cursor;
@@ -48,19 +47,14 @@ async fn a_walk_gives_every_tool_once_and_every_page_is_rendered_once() {
 async fn cursors_are_ours_or_refused() {
     let scene = paged(1, [("a", Script::tools(&["a", "c", "d"]))]);
     for foreign in ["!", "1", "a__a", "YV9fYQ==", "eyJvZmZzZXQiOjF9=", "\u{0}", "page 2"] {
-        let error = scene
-            .catalog
-            .tools(&View::All, Era::Modern, &Caller::anonymous(), Some(foreign))
-            .await
-            .unwrap_err();
+        let error = scene.page_at(&View::All, Era::Modern, Some(foreign)).await.unwrap_err();
         assert_eq!(error, Error::from(CallerError::InvalidCursor), "for {foreign:?}");
     }
     // Each of these is a cursor of some list; the first is of no page that this list has.
     for (cursor, expected) in
         [("YV9fYg", &["a__c"][..]), ("YV9fYQ", &["a__c"]), ("YV9fZA", &[]), ("", &["a__a"])]
     {
-        let page =
-            scene.catalog.tools(&View::All, Era::Modern, &Caller::anonymous(), Some(cursor)).await.unwrap();
+        let page = scene.page_at(&View::All, Era::Modern, Some(cursor)).await.unwrap();
         assert_eq!(names_on(&page.tools), expected, "for {cursor:?}");
         assert_eq!(page.next_cursor.is_some(), !expected.is_empty(), "for {cursor:?}");
     }
@@ -69,14 +63,14 @@ async fn cursors_are_ours_or_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_walk_goes_on_when_the_list_changes_under_it() {
     let scene = paged(2, [("a", Script::tools(&["a", "b", "c", "d"]))]);
-    let first = scene.catalog.tools(&View::All, Era::Modern, &Caller::anonymous(), None).await.unwrap();
+    let first = scene.first(&View::All).await.unwrap();
     assert_eq!(names_on(&first.tools), ["a__a", "a__b"]);
     tokio::time::sleep(ms(5_000)).await;
     scene.fake("a").follow(Script::tools(&["a", "aa", "c", "d"]));
     scene.fake("a").signal.tools_changed();
     scene.catalog.changed(&View::All, scene.catalog.generation(&View::All)).await;
     let cursor = first.next_cursor.as_deref();
-    let second = scene.catalog.tools(&View::All, Era::Modern, &Caller::anonymous(), cursor).await.unwrap();
+    let second = scene.page_at(&View::All, Era::Modern, cursor).await.unwrap();
     assert_eq!(names_on(&second.tools), ["a__c", "a__d"], "nothing twice, nothing that stayed left out");
 }
 
@@ -105,7 +99,7 @@ async fn the_view_of_one_has_its_own_names() {
     let scene = Scene::start([("a", Script::tools(&["x__y", "b__t", "t"])), ("b", Script::tools(&["t"]))]);
     assert_eq!(scene.names(&view("a")).await, ["b__t", "t", "x__y"]);
     let tool = |view: &View, name: &str| {
-        let offered = scene.catalog.tool(view, &Caller::anonymous(), name)?;
+        let offered = scene.tool(view, name)?;
         Some((offered.downstream.to_string(), offered.tool.original().to_string()))
     };
     let known = |downstream: &str, name: &str| Some((downstream.to_owned(), name.to_owned()));
@@ -133,8 +127,7 @@ async fn eras_share_a_page_unless_one_cannot_read_it() {
     for (name, shared) in [("array", false), ("object", true)] {
         let mut pages = Vec::new();
         for era in [Era::Modern, Era::Legacy] {
-            pages
-                .push(scene.catalog.tools(&view(name), era, &Caller::anonymous(), None).await.unwrap().tools);
+            pages.push(scene.page_at(&view(name), era, None).await.unwrap().tools);
         }
         assert!(pages[0].as_str().contains("outputSchema"));
         assert_eq!(pages[1].as_str().contains("outputSchema"), shared, "for {name}");

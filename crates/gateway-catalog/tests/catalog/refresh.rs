@@ -1,9 +1,7 @@
 //! What happens after the first list: changes, failures, recovery, lost sessions.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{
-    Caller, CallerError, Directory, DownstreamObserver, DownstreamState, Era, Error, RawJson, View,
-};
+use gateway_domain::{CallerError, Directory, DownstreamObserver, DownstreamState, Error, RawJson, View};
 use tokio::time::Instant;
 
 use crate::{
@@ -12,7 +10,7 @@ use crate::{
 };
 
 async fn first_page(scene: &Scene, view: &View) -> RawJson {
-    scene.catalog.tools(view, Era::Modern, &Caller::anonymous(), None).await.unwrap().tools
+    scene.first(view).await.unwrap().tools
 }
 
 fn address(page: RawJson) -> usize {
@@ -156,8 +154,10 @@ async fn a_panic_ends_nothing_for_good() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_supervisor_says_of_a_broken_downstream_is_what_broke_it() {
-    let scene =
-        Scene::start([("a", Script { opening: Opening::Broken("exit status 1"), ..Script::tools(&[]) })]);
+    let scene = Scene::start([(
+        "a",
+        Script { opening: Opening::Broken("exit status 1", 1_000), ..Script::tools(&[]) },
+    )]);
     scene.catalog.settled(ms(10)).await;
     assert_eq!(scene.status("a").reason.as_deref(), Some("exit status 1"));
 }
@@ -172,7 +172,7 @@ async fn failures_are_warned_of_by_their_kind() {
     scene.fake("a").follow(Script::failing("other words"));
     tokio::time::sleep(ms(300_000)).await;
     assert_eq!(log.warnings(), 1, "the kind is the same");
-    scene.fake("a").follow(Script { opening: Opening::Broken("x"), ..Script::tools(&[]) });
+    scene.fake("a").follow(Script { opening: Opening::Broken("x", 1_000), ..Script::tools(&[]) });
     tokio::time::sleep(ms(300_000)).await;
     assert_eq!(log.warnings(), 1, "that it is left alone is no news");
     scene.fake("a").follow(Script::lists(Lists::Endless { with_tools: false }));
@@ -263,10 +263,9 @@ async fn disabled_and_unknown_downstreams_have_no_view() {
     assert!(scene.catalog.has_view(&View::All) && scene.catalog.has_view(&view("on")));
     for unknown in ["off", "gone"] {
         assert!(!scene.catalog.has_view(&view(unknown)));
-        let error =
-            scene.catalog.tools(&view(unknown), Era::Modern, &Caller::anonymous(), None).await.unwrap_err();
+        let error = scene.first(&view(unknown)).await.unwrap_err();
         assert_eq!(error, Error::from(CallerError::UnknownDownstream { name: unknown.to_owned() }));
-        assert!(scene.catalog.tool(&view(unknown), &Caller::anonymous(), "t").is_none());
+        assert!(scene.tool(&view(unknown), "t").is_none());
         assert_eq!(scene.catalog.generation(&view(unknown)), 0);
     }
     assert_eq!(begun.elapsed(), ms(5_000), "nobody waited for them");

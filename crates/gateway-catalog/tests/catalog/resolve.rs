@@ -14,7 +14,7 @@ use crate::fake::{Lists, Scene, Script, define, ms, name, tools, view};
 
 /// Keeps the targets it was given.
 #[derive(Default)]
-struct Recorder(Arc<Mutex<Vec<Target>>>);
+pub(crate) struct Recorder(pub(crate) Arc<Mutex<Vec<Target>>>);
 
 #[async_trait]
 impl Dispatcher for Recorder {

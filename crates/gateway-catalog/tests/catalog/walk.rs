@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gateway_aggregate::FitRules;
 use gateway_catalog::{CatalogConfig, ToolFilter};
-use gateway_domain::{Caller, Directory, DownstreamState, ParamKind, View};
+use gateway_domain::{DownstreamState, ParamKind, View};
 use tokio::time::Instant;
 
 use crate::fake::{Lists, Scene, Script, define, ms, tools, view};
@@ -104,7 +104,7 @@ async fn a_filtered_tool_is_neither_listed_nor_known() {
     assert_eq!(scene.names(&View::All).await, ["d__read", "d__web_query_mg6v98"]);
     assert_eq!(scene.names(&view("d")).await, ["read", "web query"], "patterns are over a tool's own name");
     for (view, denied) in [(View::All, "d__read_secret"), (view("d"), "read_secret"), (view("d"), "write")] {
-        assert!(scene.catalog.tool(&view, &Caller::anonymous(), denied).is_none(), "{denied}");
+        assert!(scene.tool(&view, denied).is_none(), "{denied}");
     }
     let status = scene.status("d");
     // Six are listed, three are allowed, two are admitted: what is filtered out is not counted.
@@ -123,7 +123,7 @@ async fn names_that_do_not_fit_have_aliases_and_bad_tools_hide_no_other() {
     assert_eq!(status.aliases.len(), 4);
     assert!(status.aliases.iter().all(|(alias, _)| names.contains(alias)), "{:?}", status.aliases);
     for (alias, original) in &status.aliases {
-        let offered = scene.catalog.tool(&View::All, &Caller::anonymous(), alias).unwrap();
+        let offered = scene.tool(&View::All, alias).unwrap();
         assert_eq!(&**offered.tool.original(), original);
     }
     assert_eq!(status.dropped.len(), 1);
@@ -146,11 +146,11 @@ async fn mirrored_arguments_are_found_and_bad_annotations_cost_a_tool_only_where
     assert_eq!(scene.names(&view("http")).await, ["good"]);
     assert_eq!(scene.names(&view("pipe")).await, ["good", "not good"]);
     for downstream in ["http", "pipe"] {
-        let offered = scene.catalog.tool(&view(downstream), &Caller::anonymous(), "good").unwrap();
+        let offered = scene.tool(&view(downstream), "good").unwrap();
         let headers: Vec<_> = offered.headers.iter().map(|h| (&*h.name, h.path.join("."), h.kind)).collect();
         assert_eq!(headers, [("Region", "region".to_owned(), ParamKind::String)]);
     }
-    let kept = scene.catalog.tool(&view("pipe"), &Caller::anonymous(), "not good").unwrap();
+    let kept = scene.tool(&view("pipe"), "not good").unwrap();
     assert_eq!(kept.headers, Arc::from([]));
     let dropped = [("not good".to_owned(), r#"x-mcp-header "a b" is not a header name"#.to_owned())];
     assert_eq!(scene.status("http").dropped, dropped);

@@ -1,0 +1,277 @@
+//! The task that keeps one downstream's list fresh.
+
+use std::{
+    convert::Infallible,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, SystemTime},
+};
+
+use gateway_domain::{DownstreamFault, DownstreamSession, Error, RawJson};
+use tokio::time::Instant;
+
+use crate::{
+    CatalogConfig, Source,
+    offer::Offer,
+    shared::Shared,
+    signal::{Health, Heard},
+    tracked::{Read, Tracked},
+    walk::{Bounds, Walk, walk},
+};
+
+/// Keeps one downstream's list fresh whatever happens: a panic is a bug, but no reason never to list that
+/// downstream again.
+pub(crate) async fn refresh_for_ever(shared: Arc<Shared>, tracked: Arc<Tracked>) {
+    let (first, last) = shared.config.retry;
+    let (mut delay, mut panics) = (first, 0_u64);
+    loop {
+        let begun = Instant::now();
+        until_panic(keep_fresh(&shared, &tracked)).await;
+        panics += 1;
+        tracing::error!(downstream = %tracked.source.name, panics, "reading the list panicked, trying again");
+        tracked.break_off(panics);
+        // Not the snapshot: building it may be what panicked.
+        shared.tell(&tracked, false);
+        if begun.elapsed() > last {
+            delay = first;
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(last);
+    }
+}
+
+/// Runs what has no end until it panics; the panic's hook has reported what was wrong.
+async fn until_panic(endless: impl Future<Output = Infallible>) {
+    let mut endless = pin!(endless);
+    let polled = std::future::poll_fn(|context| {
+        // It is never polled again, and what it shares is behind locks that forgive.
+        match catch_unwind(AssertUnwindSafe(|| endless.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(never)) => match never {},
+            Err(_) => Poll::Ready(()),
+        }
+    });
+    polled.await;
+}
+
+/// Reads the whole list of one downstream from a session, in time.
+pub(crate) async fn read(
+    source: &Source,
+    session: &dyn DownstreamSession,
+    config: &CatalogConfig,
+) -> Result<Walk, Error> {
+    let bounds = Bounds { pages: config.max_pages, tools: config.rules.max_tools };
+    let after = source.list_timeout;
+    match tokio::time::timeout(after, walk(source, session, bounds)).await {
+        Ok(walked) => walked,
+        Err(_) => Err(DownstreamFault::TimedOut { after }.before(&source.name)),
+    }
+}
+
+/// Lists one downstream again and again: when it says that something changed, when its session was lost,
+/// when it can be used again, when the list is old, when somebody wants it, and after a failure with a
+/// growing delay.
+async fn keep_fresh(shared: &Shared, tracked: &Tracked) -> Infallible {
+    let mut rounds = Rounds::new(shared, tracked);
+    let mut may_be_cached = tracked.may_begin_cached;
+    loop {
+        let forgets = tracked.begin();
+        if forgets {
+            shared.cache.remove(&tracked.source).await;
+        }
+        may_be_cached = match rounds.refresh(may_be_cached && !forgets).await {
+            Ok(()) => rounds.rest().await == Wakened::Old,
+            Err(retry_in) => {
+                let delay = rounds.delay(retry_in);
+                rounds.back_off(delay).await;
+                false
+            }
+        };
+    }
+}
+
+struct Rounds<'a> {
+    shared: &'a Shared,
+    tracked: &'a Tracked,
+    /// How long after the next failure another attempt is made.
+    delay: Duration,
+    /// How long announcements are gathered.
+    pause: Duration,
+    /// The date of the list that is shown, in the store. Only another one is news.
+    dated: Option<SystemTime>,
+}
+
+/// Why a rest has ended.
+#[derive(PartialEq, Eq)]
+enum Wakened {
+    /// The list is old. Another process may have read it meanwhile.
+    Old,
+    /// There is reason to read it from the downstream itself.
+    Told,
+}
+
+/// A list that was read and can be kept for later.
+type Kept = (Vec<RawJson>, Duration);
+
+impl<'a> Rounds<'a> {
+    fn new(shared: &'a Shared, tracked: &'a Tracked) -> Self {
+        Self { shared, tracked, delay: shared.config.retry.0, pause: shared.config.gather, dated: None }
+    }
+
+    /// One attempt, made visible. The error says when the next is worth it, if that is known.
+    async fn refresh(&mut self, may_be_cached: bool) -> Result<(), Option<Duration>> {
+        let Self { shared, tracked, .. } = *self;
+        let was_ready = tracked.is_ready();
+        let is_private = !tracked.source.is_public;
+        let is_cached = !is_private && may_be_cached && self.take_cached().await;
+        let done = match is_private || is_cached {
+            true if was_ready && is_cached => Ok(None),
+            true => self.connect().await.map(|()| None),
+            false => self.read().await.map(Some),
+        };
+        let done = done.map_err(|error| tracked.fail(&error));
+        shared.publish(tracked, !was_ready && done.is_ok());
+        if let Some((definitions, ttl)) = done? {
+            self.dated = shared.cache.put(&tracked.source, definitions, ttl).await;
+        }
+        self.delay = shared.config.retry.0;
+        Ok(())
+    }
+
+    /// Shows the list that the store has. The downstream is not asked for it (G-5).
+    async fn take_cached(&mut self) -> bool {
+        let source = &self.tracked.source;
+        let cached = self.shared.cache.get(source).await;
+        let Some(cached) = cached.filter(|cached| self.dated != Some(cached.read_at)) else { return false };
+        self.dated = Some(cached.read_at);
+        let admitted = cached.tools.into_iter().filter(|tool| source.filter.admits(tool.original()));
+        let offer = Offer::of(source, admitted.collect(), &self.shared.config.rules);
+        self.tracked.accept_cached(offer, cached.age, cached.left);
+        self.shared.publish(self.tracked, false);
+        true
+    }
+
+    async fn connect(&self) -> Result<(), Error> {
+        let begun = Instant::now();
+        let session = self.shared.listings.session(&self.tracked.source.name).await?;
+        self.tracked.connected(session.peer(), begun.elapsed());
+        Ok(())
+    }
+
+    async fn read(&self) -> Result<Kept, Error> {
+        let Self { shared, tracked, .. } = self;
+        let (source, config, begun) = (&tracked.source, &shared.config, Instant::now());
+        // Opening has its own bound; from here the list has to come in time.
+        let session = shared.listings.session(&source.name).await?;
+        let mut walked = read(source, session.as_ref(), config).await?;
+        let (ttl, definitions) = (walked.ttl(config), walked.take_definitions());
+        let read = Read {
+            peer: session.peer(),
+            reason: walked.reason(),
+            ttl,
+            is_empty: walked.is_empty() && session.peer().capabilities.contains("tools"),
+            took: begun.elapsed(),
+            offer: Offer::of(source, walked.tools, &config.rules),
+        };
+        tracked.accept(read, config);
+        Ok((definitions, ttl))
+    }
+
+    /// How long a failed downstream is left alone.
+    fn delay(&mut self, retry_in: Option<Duration>) -> Duration {
+        let last = self.shared.config.retry.1;
+        if let Some(retry_in) = retry_in {
+            return retry_in.max(self.shared.config.gather).min(last);
+        }
+        let delay = self.delay;
+        self.delay = (delay * 2).min(last);
+        delay
+    }
+
+    /// Waits until there is reason to list a downstream that is well.
+    async fn rest(&mut self) -> Wakened {
+        let Self { shared, tracked, .. } = *self;
+        let (first, last) = shared.config.retry;
+        let listed = Instant::now();
+        let heard = loop {
+            let heard = tokio::select! {
+                biased;
+                heard = tracked.source.signal.heard() => heard,
+                () = tracked.wanted() => return Wakened::Told,
+                () = until(tracked.due()) => return Wakened::Old,
+            };
+            // That it is well again is known, unless something else was said with it.
+            if heard.changed || heard.lost.is_some() || matches!(heard.health, Some(Health::Broken(_))) {
+                break heard;
+            }
+        };
+        let is_broken = matches!(heard.health, Some(Health::Broken(_)));
+        self.note(heard).await;
+        if is_broken {
+            // Its supervision tells when it is over; this is for when it does not.
+            self.back_off(last).await;
+            return Wakened::Told;
+        }
+        // A downstream that announces a change, or ends, whenever it has been listed is listed less and less
+        // often.
+        let often = listed.elapsed() < first;
+        self.pause = if often { (self.pause * 2).min(last) } else { shared.config.gather };
+        tokio::select! {
+            () = tokio::time::sleep(self.pause) => {}
+            () = tracked.wanted() => {}
+        }
+        // What was told until now is answered by the refresh that follows; what comes while it runs is kept
+        // and leads to another.
+        self.note(tracked.source.signal.take()).await;
+        Wakened::Told
+    }
+
+    /// Waits until a downstream that failed is tried again: after the delay, or when it is said to be well.
+    async fn back_off(&self, delay: Duration) {
+        let failed = Instant::now();
+        let mut until = failed + delay;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.tracked.wanted() => return,
+                () = tokio::time::sleep_until(until) => return,
+                heard = self.tracked.source.signal.heard() => {
+                    if matches!(heard.health, Some(Health::Recovered)) {
+                        // One that is said to be well whenever it has failed is not asked without a pause.
+                        until = until.min(failed + self.shared.config.retry.0);
+                    }
+                    self.note(heard).await;
+                }
+            }
+        }
+    }
+
+    async fn note(&self, heard: Heard) {
+        let Self { shared, tracked, .. } = self;
+        if heard.changed || heard.lost.is_some() {
+            tracked.outdate(heard.changed);
+        }
+        if heard.changed && tracked.source.is_public {
+            shared.cache.remove(&tracked.source).await;
+        }
+        if heard.changed && !tracked.source.is_public {
+            shared.forget_private(tracked);
+        }
+        if let Some(reason) = heard.lost {
+            tracing::info!(downstream = %tracked.source.name, reason, "session lost, opening another");
+        }
+        if let Some(Health::Broken(reason)) = heard.health {
+            tracked.is_left_alone(reason);
+            shared.tell(tracked, false);
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,363 @@
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use gateway_domain::{
+    DownstreamFault, DownstreamState, DownstreamStatus, Error, ListRemark, OfferedTool, PeerInfo,
+    SessionCounts,
+};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{CatalogConfig, Source, offer::Offer, tracked::demand::Demands, warnings::Warnings};
+
+mod demand;
+mod log;
+
+/// Lists that hold for at least this long are read again by themselves; the others when somebody asks.
+const READ_BY_ITSELF: Duration = Duration::from_secs(60);
+
+/// A downstream and what was last read from it.
+pub(crate) struct Tracked {
+    pub(crate) source: Source,
+    state: Mutex<Listed>,
+    /// Wakes the refresh that somebody wants.
+    wake: Notify,
+    /// Whether the first attempt has ended, well or not, and its tools are in the snapshot.
+    settled: AtomicBool,
+    /// Whether the first list may come from the store.
+    pub(crate) may_begin_cached: bool,
+}
+
+struct Listed {
+    status: DownstreamStatus,
+    /// A word for what is wrong, as in [`ListRemark`].
+    kind: &'static str,
+    /// The last list that could be read; kept while the downstream fails.
+    tools: Vec<Arc<OfferedTool>>,
+    /// When that list was read.
+    read_at: Option<Instant>,
+    /// How long it is fresh after that.
+    ttl: Duration,
+    /// When the downstream was last asked for one, whatever came of it.
+    asked_at: Option<Instant>,
+    /// Whether there is reason to believe that it has changed since.
+    outdated: bool,
+    /// Whether an empty list would be no surprise: a change was announced, or the list flushed.
+    empty_is_news: bool,
+    empty: Option<Empty>,
+    demands: Demands,
+    warnings: Warnings,
+}
+
+/// A downstream whose last pulls gave no tools.
+#[derive(Clone, Copy)]
+struct Empty {
+    since: Instant,
+    /// From when on somebody who asks for the list has it read again.
+    again: Instant,
+    delay: Duration,
+}
+
+/// A list that was just read.
+pub(crate) struct Read<'a> {
+    pub(crate) peer: &'a PeerInfo,
+    pub(crate) offer: Offer,
+    /// Why the list is not whole or not as reported.
+    pub(crate) reason: Option<String>,
+    pub(crate) ttl: Duration,
+    /// Whether the downstream gave no tools at all.
+    pub(crate) is_empty: bool,
+    pub(crate) took: Duration,
+}
+
+impl Tracked {
+    pub(crate) fn new(source: Source) -> Self {
+        let (state, reason) = match source.enabled {
+            true => (DownstreamState::Starting, None),
+            false => (DownstreamState::Disabled, Some("`enabled` is false in its configuration".to_owned())),
+        };
+        let status = DownstreamStatus {
+            name: source.name.clone(),
+            state,
+            reason,
+            protocol: None,
+            server: None,
+            tools: 0,
+            aliases: Vec::new(),
+            dropped: Vec::new(),
+            started: None,
+            required: source.required,
+            list_age: None,
+            is_stale: false,
+            sessions: SessionCounts::default(),
+        };
+        let settled = AtomicBool::new(!source.enabled);
+        let listed = Listed {
+            status,
+            kind: state.as_str(),
+            tools: Vec::new(),
+            read_at: None,
+            ttl: Duration::ZERO,
+            asked_at: None,
+            outdated: false,
+            empty_is_news: false,
+            empty: None,
+            demands: Demands::default(),
+            warnings: Warnings::default(),
+        };
+        Self { source, state: Mutex::new(listed), wake: Notify::new(), settled, may_begin_cached: true }
+    }
+
+    /// What comes after `old` under its name. From the same address its list is shown until this one's is
+    /// read, as far as this one's filter admits it; from another it is not this one's list (G-W13).
+    pub(crate) fn after(old: &Self, source: Source, config: &CatalogConfig) -> Self {
+        let both = |is: fn(&Source) -> bool| is(&old.source) && is(&source);
+        let same = old.source.address == source.address && both(|s| s.is_public) && both(|s| s.enabled);
+        let mut new = Self::new(source);
+        if !same {
+            return new;
+        }
+        let (tools, read_at, ttl) = {
+            let old = old.state();
+            (old.tools.clone(), old.read_at, old.ttl)
+        };
+        let admitted = tools.into_iter().map(|offered| offered.tool.clone());
+        let admitted = admitted.filter(|tool| new.source.filter.admits(tool.original())).collect();
+        let offer = Offer::of(&new.source, admitted, &config.rules);
+        new.may_begin_cached = false;
+        if read_at.is_some() {
+            {
+                let mut listed = new.state();
+                listed.show(offer);
+                (listed.read_at, listed.ttl, listed.outdated) = (read_at, ttl, true);
+            }
+            new.settle();
+        }
+        new
+    }
+
+    pub(crate) fn status(&self, now: Instant) -> DownstreamStatus {
+        let listed = self.state();
+        let list_age = listed.read_at.map(|read_at| now.saturating_duration_since(read_at));
+        DownstreamStatus { list_age, is_stale: listed.is_stale(now), ..listed.status.clone() }
+    }
+
+    /// What clients are told, if it is not well.
+    pub(crate) fn remark(&self, now: Instant) -> Option<ListRemark> {
+        use DownstreamState::{Broken, Degraded, Disabled, Ready, Starting};
+        let listed = self.state();
+        let is_stale = listed.is_stale(now);
+        let state = listed.status.state;
+        let kind = match state {
+            Disabled => return None,
+            Ready | Degraded if is_stale => "stale",
+            Ready => return None,
+            Degraded => "partial",
+            Starting | Broken => listed.kind,
+        };
+        Some(ListRemark { downstream: self.source.name.clone(), state, is_stale, kind })
+    }
+
+    /// Whether a list lacks this downstream's tools.
+    pub(crate) fn is_missing(&self) -> bool {
+        let listed = self.state();
+        match listed.status.state {
+            DownstreamState::Broken => true,
+            DownstreamState::Starting => listed.read_at.is_none(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn tools(&self) -> Vec<Arc<OfferedTool>> {
+        self.state().tools.clone()
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn settle(&self) {
+        self.settled.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state().is_usable()
+    }
+
+    /// When the list is to be read again although nobody asks.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let listed = self.state();
+        let ttl = Some(listed.ttl).filter(|ttl| *ttl >= READ_BY_ITSELF)?;
+        listed.asked_at.max(listed.read_at)?.checked_add(ttl)
+    }
+
+    /// Notes that the list shown may not be the downstream's any more.
+    pub(crate) fn outdate(&self, was_announced: bool) {
+        let mut listed = self.state();
+        listed.outdated = true;
+        listed.empty_is_news |= was_announced;
+    }
+
+    /// Notes that the downstream cannot be used now. Its last list stays. Gives how soon it is worth another
+    /// attempt, if that is known.
+    pub(crate) fn fail(&self, error: &Error) -> Option<Duration> {
+        let fault = match error {
+            Error::Downstream(error) => Some(&error.fault),
+            _ => None,
+        };
+        // The downstream's name, and that it is broken, stand beside the reason wherever it is shown.
+        let (retry_in, reason) = match fault {
+            Some(DownstreamFault::Broken { reason, retry_in }) => (Some(*retry_in), reason.clone()),
+            Some(fault) => (None, fault.to_string()),
+            None => (None, error.to_string()),
+        };
+        self.break_down(fault.map_or("gateway", DownstreamFault::kind), retry_in.is_some(), reason);
+        retry_in
+    }
+
+    /// Notes that the downstream is left alone for a while.
+    pub(crate) fn is_left_alone(&self, reason: String) {
+        self.break_down(BROKEN, true, reason);
+    }
+
+    fn break_down(&self, kind: &'static str, is_left_alone: bool, reason: String) {
+        let mut listed = self.state();
+        if listed.warnings.admits(kind, is_left_alone, Instant::now()) {
+            tracing::warn!(downstream = %self.source.name, reason, "downstream broken");
+        } else {
+            tracing::debug!(downstream = %self.source.name, reason, "downstream broken");
+        }
+        listed.kind = kind;
+        listed.status.state = DownstreamState::Broken;
+        listed.status.reason = Some(reason);
+    }
+
+    /// Notes that the gateway itself failed to read the list, which the log tells more about.
+    pub(crate) fn break_off(&self, panics: u64) {
+        let mut listed = self.state();
+        listed.kind = "gateway";
+        listed.status.state = DownstreamState::Broken;
+        listed.status.reason = Some(format!(
+            "reading its list panicked in the gateway ({panics} times so far); please report it"
+        ));
+    }
+
+    /// Shows a list from the store. Whether the downstream can be used is not known by that.
+    pub(crate) fn accept_cached(&self, offer: Offer, age: Duration, left: Duration) {
+        let mut listed = self.state();
+        listed.show(offer);
+        let now = Instant::now();
+        // Time before the machine's own is as long ago as can be told.
+        let (read_at, ttl) = now.checked_sub(age).map_or((now, left), |at| (at, age.saturating_add(left)));
+        (listed.read_at, listed.ttl) = (Some(read_at), ttl);
+        (listed.outdated, listed.empty, listed.empty_is_news) = (false, None, false);
+    }
+
+    /// Notes that the downstream can be used; what it lists is another matter.
+    pub(crate) fn connected(&self, peer: &PeerInfo, took: Duration) {
+        let mut status = self.state().status.clone();
+        self.recover(&mut status, peer, None, took);
+        let mut listed = self.state();
+        listed.status = status;
+        listed.warnings.recovered();
+    }
+
+    /// Takes a list that was just read. An empty one that nothing announced is not believed at once: it is
+    /// almost always a hiccup, and would take the tools away from everybody (G-8).
+    pub(crate) fn accept(&self, read: Read<'_>, config: &CatalogConfig) {
+        let now = Instant::now();
+        let mut listed = self.state();
+        listed.asked_at = Some(now);
+        listed.note_empty(read.is_empty, config.retry, now);
+        let keeps = read.is_empty && listed.keeps_its_list(config.ttl, now);
+        let mut status = listed.status.clone();
+        drop(listed);
+        let other_names = status.aliases != read.offer.aliases || status.dropped != read.offer.dropped;
+        let reason = if keeps { Some(KEPT.to_owned()) } else { read.reason };
+        status.tools = if keeps { status.tools } else { read.offer.tools.len() };
+        self.recover(&mut status, read.peer, reason, read.took);
+        let mut listed = self.state();
+        listed.status = status;
+        listed.outdated = keeps;
+        if !keeps {
+            listed.show(read.offer);
+            (listed.read_at, listed.ttl, listed.empty_is_news) = (Some(now), read.ttl, false);
+        }
+        listed.warnings.recovered();
+        if other_names && !keeps {
+            log::names(&listed.status);
+        }
+    }
+
+    fn recover(
+        &self,
+        status: &mut DownstreamStatus,
+        peer: &PeerInfo,
+        reason: Option<String>,
+        took: Duration,
+    ) {
+        let was_usable = matches!(status.state, DownstreamState::Ready | DownstreamState::Degraded);
+        let other_reason = status.reason != reason;
+        status.state = if reason.is_none() { DownstreamState::Ready } else { DownstreamState::Degraded };
+        status.reason = reason;
+        status.protocol = Some(peer.protocol.clone());
+        status.server = peer.server.clone();
+        status.started.get_or_insert(took);
+        if !was_usable {
+            log::ready(status, took);
+        }
+        if let Some(reason) = status.reason.as_ref().filter(|_| other_reason) {
+            tracing::warn!(downstream = %status.name, reason, "list of tools degraded");
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Listed> {
+        // Every critical section is a few assignments.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listed {
+    fn is_usable(&self) -> bool {
+        matches!(self.status.state, DownstreamState::Ready | DownstreamState::Degraded)
+    }
+
+    fn is_old(&self, now: Instant) -> bool {
+        self.read_at.is_some_and(|read_at| now.saturating_duration_since(read_at) >= self.ttl)
+    }
+
+    fn is_stale(&self, now: Instant) -> bool {
+        self.read_at.is_some() && (self.outdated || self.is_old(now))
+    }
+
+    fn show(&mut self, offer: Offer) {
+        self.status.tools = offer.tools.len();
+        (self.status.aliases, self.status.dropped) = (offer.aliases, offer.dropped);
+        self.tools = offer.tools;
+    }
+
+    fn note_empty(&mut self, is_empty: bool, retry: (Duration, Duration), now: Instant) {
+        let before = self.empty.take();
+        if is_empty {
+            let delay = before.map_or(retry.0, |empty| (empty.delay * 2).min(retry.1));
+            let since = before.map_or(now, |empty| empty.since);
+            self.empty = Some(Empty { since, again: now + delay, delay });
+        }
+    }
+
+    /// Whether an empty pull leaves the list that is shown: until the downstream has stood by it for as long
+    /// as any list is fresh.
+    fn keeps_its_list(&self, longest: Duration, now: Instant) -> bool {
+        let lasts = self.empty.is_some_and(|empty| now.saturating_duration_since(empty.since) >= longest);
+        !self.tools.is_empty() && !self.empty_is_news && !lasts
+    }
+}
+
+/// The kind of what its supervision says of a downstream.
+const BROKEN: &str = "downstream_broken";
+/// Said of a downstream whose earlier list is shown instead of the empty one it gave.
+const KEPT: &str = "it gave a list without tools, which is not believed yet; the one before is shown";
