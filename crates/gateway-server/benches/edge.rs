@@ -7,7 +7,7 @@ use std::{hint::black_box, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, Directory, Dispatcher, DownstreamStatus, Era, Error, OfferedTool, Outcome, RawJson,
+    Call, Caller, Directory, Dispatcher, DownstreamStatus, Error, Exchange, OfferedTool, Outcome, RawJson,
     RawObject, SessionKey, Sessions, ToolsPage, View,
 };
 use gateway_protocol::Implementation;
@@ -118,11 +118,11 @@ impl World {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(&self, _: &View, _: Era, _: &Caller, _: Option<&str>) -> Result<ToolsPage, Error> {
-        Ok(ToolsPage { tools: self.page.clone(), next_cursor: None })
+    async fn tools(&self, _: &View, _: &Caller, _: &Exchange, _: Option<&str>) -> Result<ToolsPage, Error> {
+        Ok(ToolsPage::new(self.page.clone(), None))
     }
 
-    fn tool(&self, _: &View, _: &Caller, _: &str) -> Option<Arc<OfferedTool>> {
+    fn tool(&self, _: &View, _: &Caller, _: &SessionKey, _: &str) -> Option<Arc<OfferedTool>> {
         None
     }
 

@@ -10,6 +10,7 @@ use std::{
 
 use gateway_domain::Caller;
 use http::{HeaderMap, header};
+use tokio::sync::watch;
 
 use crate::config::{ClientKey, sha256};
 
@@ -29,23 +30,44 @@ pub(crate) struct Principal {
     pub(crate) listens: AtomicUsize,
     /// Its legacy sessions.
     pub(crate) sessions: AtomicUsize,
+    /// Whether its key is no longer good. Never becomes false again.
+    revoked: watch::Sender<bool>,
 }
 
 impl Principal {
     pub(crate) fn new(caller: Caller) -> Arc<Self> {
-        let [in_flight, listens, sessions] = [0, 0, 0].map(AtomicUsize::new);
-        Arc::new(Self { caller, shared: false, in_flight, listens, sessions })
+        Self::of(caller, false)
     }
 
     /// Everybody who needs no key.
     fn everybody() -> Arc<Self> {
+        Self::of(Caller::anonymous(), true)
+    }
+
+    fn of(caller: Caller, shared: bool) -> Arc<Self> {
         let [in_flight, listens, sessions] = [0, 0, 0].map(AtomicUsize::new);
-        Arc::new(Self { caller: Caller::anonymous(), shared: true, in_flight, listens, sessions })
+        let revoked = watch::Sender::new(false);
+        Arc::new(Self { caller, shared, in_flight, listens, sessions, revoked })
     }
 
     /// A limit for one caller, as it holds for this one.
     pub(crate) fn limit(&self, per_caller: usize) -> usize {
         if self.shared { usize::MAX } else { per_caller }
+    }
+
+    /// Nothing of this caller goes on that outlives a request.
+    pub(crate) fn revoke(&self) {
+        self.revoked.send_replace(true);
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        *self.revoked.borrow()
+    }
+
+    /// Waits until the key is no longer good.
+    pub(crate) async fn revoked(&self) {
+        // The sender lives here, so waiting cannot fail.
+        let _ = self.revoked.subscribe().wait_for(|revoked| *revoked).await;
     }
 }
 
@@ -66,6 +88,35 @@ impl Authority {
             anonymous: clients.is_empty().then(Principal::everybody),
             clients: clients.iter().map(principal).collect(),
         }
+    }
+
+    /// The same for other clients: who keeps name and key stays who it is, with all that it has running.
+    pub(crate) fn followed_by(&self, clients: &[ClientKey]) -> Self {
+        let known = |key: &ClientKey| self.clients.iter().find(|(known, _)| known == key);
+        let principal = |key: &ClientKey| match known(key) {
+            Some((_, principal)) => (key.clone(), principal.clone()),
+            None => (key.clone(), Principal::new(Caller::client(key.name()))),
+        };
+        let everybody = || self.anonymous.clone().unwrap_or_else(Principal::everybody);
+        Self {
+            anonymous: clients.is_empty().then(everybody),
+            clients: clients.iter().map(principal).collect(),
+        }
+    }
+
+    /// Those who are in `next` no more.
+    pub(crate) fn gone_in(&self, next: &Self) -> Vec<Arc<Principal>> {
+        let stays = |principal: &Arc<Principal>| next.all().any(|other| Arc::ptr_eq(principal, other));
+        self.all().filter(|principal| !stays(principal)).cloned().collect()
+    }
+
+    /// Whether somebody is called so, with whatever key.
+    pub(crate) fn has(&self, caller: &Caller) -> bool {
+        self.all().any(|principal| principal.caller == *caller)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Principal>> {
+        self.anonymous.iter().chain(self.clients.iter().map(|(_, principal)| principal))
     }
 
     /// Whether keys are asked for.

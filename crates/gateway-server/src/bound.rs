@@ -4,24 +4,23 @@ use tokio::net::TcpListener;
 
 use crate::{
     config::{BindError, ServerConfig},
-    guard::Guard,
+    rules::Rules,
 };
 
 /// The addresses of an HTTP face, taken before there is anything to serve: a port that is not to be had is
 /// found out before downstreams are started. Connections wait until the server that is made of it runs.
 #[derive(Debug)]
 pub struct Bound {
-    pub(crate) config: ServerConfig,
+    pub(crate) rules: Rules,
     pub(crate) main: Socket,
     pub(crate) admin: Option<Socket>,
 }
 
-/// One address, and who may call there.
+/// One address.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) listener: TcpListener,
     pub(crate) addr: SocketAddr,
-    pub(crate) guard: Guard,
 }
 
 impl Bound {
@@ -30,13 +29,14 @@ impl Bound {
     /// # Errors
     /// [`BindError`].
     pub async fn bind(config: ServerConfig) -> Result<Self, BindError> {
-        config.check()?;
-        let main = Socket::bind(config.listen, &config).await?;
-        let admin = match config.admin_listen {
-            Some(addr) => Some(Socket::bind(addr, &config).await?),
+        let (listen, admin) = (config.listen, config.admin_listen);
+        let rules = Rules::new(config)?;
+        let main = Socket::bind(listen).await?;
+        let admin = match admin {
+            Some(addr) => Some(Socket::bind(addr).await?),
             None => None,
         };
-        Ok(Self { config, main, admin })
+        Ok(Self { rules, main, admin })
     }
 
     /// Where MCP clients connect.
@@ -51,11 +51,10 @@ impl Bound {
 }
 
 impl Socket {
-    async fn bind(addr: SocketAddr, config: &ServerConfig) -> Result<Self, BindError> {
+    async fn bind(addr: SocketAddr) -> Result<Self, BindError> {
         let failed = |source| BindError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(failed)?;
         let addr = listener.local_addr().map_err(failed)?;
-        let guard = Guard::new(addr, &config.allowed_hosts, &config.allowed_origins)?;
-        Ok(Self { listener, addr, guard })
+        Ok(Self { listener, addr })
     }
 }

@@ -187,7 +187,7 @@ impl Default for Limits {
 }
 
 /// A client and the SHA-256 of its key; the key itself is not kept (P-25).
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ClientKey {
     name: String,
     digest: [u8; digest::SHA256_OUTPUT_LEN],

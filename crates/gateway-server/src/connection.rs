@@ -38,7 +38,9 @@ pub(crate) async fn serve(face: Arc<Face>, stream: TcpStream) {
         tracing::debug!(%error, "TCP_NODELAY is refused");
     }
     let edge = face.edge.clone();
-    let limits = &edge.config.limits;
+    // A connection keeps the limits that it began with.
+    let rules = edge.rules();
+    let limits = &rules.config.limits;
     let activity = Arc::new(Activity::default());
     let stream = TokioIo::new(Watched::new(stream, activity.clone(), limits.clone()));
     let service = service_fn(|request: hyper::Request<_>| {
@@ -52,7 +54,7 @@ pub(crate) async fn serve(face: Arc<Face>, stream: TcpStream) {
             Ok::<_, Infallible>(response.map(|body| body.during(serving)))
         }
     });
-    if edge.config.http2 {
+    if rules.config.http2 {
         let builder = http1_and_2(limits);
         tokio::select! {
             ended = run(&edge, builder.serve_connection(stream, service)) => {

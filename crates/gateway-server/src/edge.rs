@@ -1,23 +1,23 @@
 use std::{
     future::Future,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use gateway_domain::{
-    ClientCapabilities, Directory, Dispatcher, Era, EventSink, RawJson, SessionKey, Sessions, Silent,
+    ClientCapabilities, Directory, Dispatcher, Era, EventSink, SessionKey, Sessions, Silent,
 };
-use gateway_protocol::{Implementation, Revision, meta};
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinHandle,
 };
 
 use crate::{
-    auth::Authority,
-    config::ServerConfig,
+    config::{BindError, Limits, ServerConfig},
     in_flight::Load,
     metrics::Metrics,
+    rules::Rules,
     session::{Session, SessionTable},
 };
 
@@ -36,6 +36,10 @@ pub struct Ports {
 /// What may still be said after the drain time is said within this time.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
+/// How often sessions whose time is over are looked for, whatever that time is: it may become shorter.
+const OFTENEST: Duration = Duration::from_millis(10);
+const SELDOMEST: Duration = Duration::from_secs(60);
+
 /// How far a shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -50,9 +54,11 @@ pub(crate) enum Phase {
 
 /// What both faces share.
 pub(crate) struct Edge {
-    pub(crate) config: ServerConfig,
+    /// Taken once for each request, which sees the same ones to its end (P-20).
+    rules: ArcSwap<Rules>,
+    /// One replacement of the rules at a time; readers never wait for it.
+    replacing: Mutex<()>,
     pub(crate) ports: Ports,
-    pub(crate) authority: Authority,
     pub(crate) sessions: SessionTable,
     pub(crate) load: Arc<Load>,
     /// How many streams of change events are open in all.
@@ -62,61 +68,18 @@ pub(crate) struct Edge {
     pub(crate) metrics: Metrics,
     /// Waited for by [`Self::reaches`].
     pub(crate) phase: watch::Sender<Phase>,
-    pub(crate) rendered: Rendered,
     /// Takes the events of calls whose client wants none.
     pub(crate) silent: Arc<dyn EventSink>,
     /// What downstreams are told of a client until interactive features are carried.
     pub(crate) no_capabilities: ClientCapabilities,
 }
 
-/// JSON that is the same for every client.
-#[derive(Debug)]
-pub(crate) struct Rendered {
-    /// The result of `server/discover`.
-    pub(crate) discover: String,
-    /// What follows the list in a modern `tools/list` result, without the closing brace.
-    pub(crate) list_tail: String,
-    /// What follows the revision in an `initialize` result, with the closing brace.
-    pub(crate) initialize_tail: String,
-}
-
-impl Rendered {
-    fn new(config: &ServerConfig, private: bool) -> Self {
-        let instructions = config.instructions.as_deref().map(RawJson::string);
-        let instructions = instructions.map(|text| format!(r#","instructions":{text}"#)).unwrap_or_default();
-        let list_tail = modern_members(&config.identity, config.list_ttl, private);
-        let identity = config.identity.as_str();
-        Self {
-            discover: format!(
-                r#"{{"supportedVersions":["{}"],"capabilities":{CAPABILITIES}{instructions}{list_tail}}}"#,
-                Revision::NEWEST_MODERN
-            ),
-            list_tail,
-            initialize_tail: format!(
-                r#","capabilities":{CAPABILITIES},"serverInfo":{identity}{instructions}}}"#
-            ),
-        }
-    }
-}
-
-/// The same in both eras. Logs are not declared: what comes of them depends on the downstream.
-const CAPABILITIES: &str = r#"{"tools":{"listChanged":true}}"#;
-
-fn modern_members(identity: &Implementation, ttl: Duration, private: bool) -> String {
-    let scope = if private { "private" } else { "public" };
-    let (ttl, server, identity) = (ttl.as_millis(), meta::SERVER_INFO, identity.as_str());
-    format!(
-        r#","resultType":"complete","ttlMs":{ttl},"cacheScope":"{scope}","_meta":{{"{server}":{identity}}}"#
-    )
-}
-
 impl Edge {
-    pub(crate) fn new(config: ServerConfig, ports: Ports) -> Arc<Self> {
-        let authority = Authority::new(&config.clients);
-        let kib = (config.limits.buffered_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS);
+    pub(crate) fn new(rules: Rules, ports: Ports) -> Arc<Self> {
+        let limits = &rules.config.limits;
+        let kib = (limits.buffered_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS);
         Arc::new(Self {
-            rendered: Rendered::new(&config, authority.is_closed()),
-            sessions: SessionTable::new(config.limits.clone()),
+            sessions: SessionTable::new(limits.clone()),
             load: Arc::default(),
             listens: AtomicUsize::new(0),
             bodies: Arc::new(Semaphore::new(kib)),
@@ -124,10 +87,38 @@ impl Edge {
             phase: watch::Sender::new(Phase::Serving),
             silent: Arc::new(Silent),
             no_capabilities: ClientCapabilities::none(),
-            authority,
-            config,
+            rules: ArcSwap::from_pointee(rules),
+            replacing: Mutex::new(()),
             ports,
         })
+    }
+
+    /// The rules as they are now.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
+    /// Serves by another configuration from the next request on, but for its addresses. Of those who have no
+    /// key any more, sessions and streams end; their requests in flight were let in and are answered.
+    ///
+    /// # Errors
+    /// [`BindError`], and nothing is changed.
+    pub(crate) fn replace(self: &Arc<Self>, config: ServerConfig) -> Result<(), BindError> {
+        let _one_at_a_time = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.rules();
+        let rules = Arc::new(old.followed_by(config)?);
+        self.sessions.set_limits(&rules.config.limits);
+        self.rules.store(rules.clone());
+        let gone = old.authority.gone_in(&rules.authority);
+        gone.iter().for_each(|principal| principal.revoke());
+        for session in self.sessions.take_revoked() {
+            drop(self.let_go(session));
+        }
+        for principal in gone.into_iter().filter(|principal| !rules.authority.has(&principal.caller)) {
+            let (key, sessions) = (self.modern_key(&principal.caller), self.ports.sessions.clone());
+            tokio::spawn(async move { sessions.end(&key).await });
+        }
+        Ok(())
     }
 
     /// Waits until a shutdown has come so far.
@@ -165,9 +156,9 @@ impl Edge {
     /// Ends sessions whose time is over, for ever.
     pub(crate) async fn expire_sessions(self: &Arc<Self>) {
         // Looking this often keeps a session at most a thirtieth longer than it may live.
-        let limits = &self.config.limits;
-        let often = (limits.session_idle.min(limits.session_lifetime) / 30).max(Duration::from_millis(10));
+        let often = |limits: &Limits| limits.session_idle.min(limits.session_lifetime) / 30;
         loop {
+            let often = often(&self.rules().config.limits).clamp(OFTENEST, SELDOMEST);
             tokio::time::sleep(often).await;
             for session in self.sessions.take_expired() {
                 drop(self.let_go(session));

@@ -18,10 +18,9 @@ pub(crate) enum Refused {
     Origin,
 }
 
-/// The hosts and origins that are let through.
-#[derive(Debug)]
+/// The hosts and origins that are let through, besides those that the address itself stands for.
+#[derive(Debug, Default)]
 pub(crate) struct Guard {
-    bound: SocketAddr,
     hosts: Vec<Host>,
     origins: Vec<Origin>,
 }
@@ -42,17 +41,17 @@ pub(crate) struct Origin {
 impl Guard {
     /// # Errors
     /// [`BindError::Host`] or [`BindError::Origin`] for the first entry that is neither.
-    pub(crate) fn new(bound: SocketAddr, hosts: &[String], origins: &[String]) -> Result<Self, BindError> {
+    pub(crate) fn new(hosts: &[String], origins: &[String]) -> Result<Self, BindError> {
         Ok(Self {
-            bound,
             hosts: hosts.iter().map(|entry| Host::entry(entry)).collect::<Result<_, _>>()?,
             origins: origins.iter().map(|entry| Origin::entry(entry)).collect::<Result<_, _>>()?,
         })
     }
 
-    /// Checks a request's head. The origin comes back if there is one.
+    /// Checks the head of a request that came to the address `bound`. The origin comes back if there is one.
     pub(crate) fn check<'a>(
         &self,
+        bound: SocketAddr,
         version: Version,
         uri: &Uri,
         headers: &'a HeaderMap,
@@ -66,42 +65,38 @@ impl Guard {
             return Err(Refused::Malformed);
         }
         let host = Host::parse(host).ok_or(Refused::Malformed)?;
-        if !self.knows(&host) {
+        if !self.knows(bound, &host) {
             return Err(Refused::Host);
         }
         let Some(origin) = single(headers, header::ORIGIN).map_err(|_| Refused::Origin)? else {
             return Ok(None);
         };
-        if Origin::parse(origin).is_some_and(|parsed| self.admits(&parsed)) {
+        if Origin::parse(origin).is_some_and(|parsed| self.admits(bound, &parsed)) {
             Ok(Some(origin))
         } else {
             Err(Refused::Origin)
         }
     }
 
-    fn knows(&self, host: &Host) -> bool {
+    fn knows(&self, bound: SocketAddr, host: &Host) -> bool {
         let configured =
             |known: &Host| known.name == host.name && (known.port.is_none() || known.port == host.port);
         if self.hosts.iter().any(configured) {
             return true;
         }
-        let bound = self.bound.ip();
+        let bound = bound.ip();
         match host.name.parse::<IpAddr>() {
             // A page can be rebound from its name to our address, never from an address.
             Ok(address) => {
-                address == bound || bound.is_unspecified() || (self.is_local() && address.is_loopback())
+                address == bound || bound.is_unspecified() || (bound.is_loopback() && address.is_loopback())
             }
-            Err(_) => host.is_loopback() && (self.is_local() || bound.is_unspecified()),
+            Err(_) => host.is_loopback() && (bound.is_loopback() || bound.is_unspecified()),
         }
     }
 
-    fn admits(&self, origin: &Origin) -> bool {
+    fn admits(&self, bound: SocketAddr, origin: &Origin) -> bool {
         let web = matches!(origin.scheme.as_str(), "http" | "https");
-        (web && self.is_local() && origin.host.is_loopback()) || self.origins.contains(origin)
-    }
-
-    fn is_local(&self) -> bool {
-        self.bound.ip().is_loopback()
+        (web && bound.ip().is_loopback() && origin.host.is_loopback()) || self.origins.contains(origin)
     }
 }
 

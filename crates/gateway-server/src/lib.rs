@@ -41,9 +41,12 @@ mod listen;
 mod listener;
 mod metrics;
 mod rescue;
+mod rules;
 mod session;
+mod settings;
 
 pub use bound::Bound;
 pub use config::{BindError, ClientKey, Limits, ServerConfig};
 pub use edge::Ports;
 pub use listener::Server;
+pub use settings::Settings;

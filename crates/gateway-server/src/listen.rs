@@ -24,7 +24,7 @@ struct Place {
 impl Place {
     fn take(visit: &Visit) -> Result<Self, Refusal> {
         let Visit { principal, edge, .. } = visit;
-        let limits = &edge.config.limits;
+        let limits = &visit.rules.config.limits;
         if !take(&principal.listens, principal.limit(limits.listens_per_caller)) {
             return Err(Refusal::StreamsFull);
         }
@@ -44,7 +44,8 @@ impl Drop for Place {
 }
 
 /// Opens a modern stream: the acknowledgement with what is granted, changes as they come, and a result
-/// when the gateway shuts down. With `entry` the client ends it by its id, which it gets no answer to.
+/// when the gateway shuts down or the client's key is no longer good. With `entry` the client ends it by its
+/// id, which it gets no answer to.
 ///
 /// # Errors
 /// The answer to a request that opens none.
@@ -67,13 +68,12 @@ fn open(visit: &Visit, request: &Request, entry: Option<Entry>) -> Result<Conver
     // Taken now, so that no change between here and the first look is missed.
     let changes = Changes::new(visit.edge.clone(), visit.view.clone());
     Ok(Conversation::new(|speaker| async move {
-        let _place = place;
+        let over = over(&place);
         let tag = format!(r#""_meta":{{"{}":{id}}}"#, meta::SUBSCRIPTION_ID);
         let granted = if wants_tools { r#"{"toolsListChanged":true}"# } else { "{}" };
         let acknowledgement = format!(r#"{{{tag},"notifications":{granted}}}"#);
         let changed: Payload =
             write::notification(method::TOOLS_LIST_CHANGED, format!("{{{tag}}}").as_bytes()).into();
-        let edge = changes.edge.clone();
         let talk = async {
             speaker.say(write::notification(method::ACKNOWLEDGED, acknowledgement.as_bytes()).into()).await;
             let news = async {
@@ -83,7 +83,7 @@ fn open(visit: &Visit, request: &Request, entry: Option<Entry>) -> Result<Conver
             };
             tokio::select! {
                 () = news => {}
-                () = edge.reaches(Phase::Draining) => {
+                () = over => {
                     let result = format!(r#"{{"resultType":"complete",{tag}}}"#);
                     speaker.say(write::result(&id, result.as_bytes()).into()).await;
                     if stdio {
@@ -97,6 +97,14 @@ fn open(visit: &Visit, request: &Request, entry: Option<Entry>) -> Result<Conver
             None => talk.await,
         }
     }))
+}
+
+/// Waits until nothing of its caller may go on.
+async fn over(place: &Place) {
+    tokio::select! {
+        () = place.edge.reaches(Phase::Draining) => {}
+        () = place.principal.revoked() => {}
+    }
 }
 
 /// Over stdio the end is told twice: the texts contradict each other (protocol.md §21).

@@ -16,10 +16,11 @@ use tokio::{
 
 use crate::{
     bound::{Bound, Socket},
-    config::{BindError, ServerConfig},
+    config::{BindError, Limits, ServerConfig},
     connection,
     edge::{Edge, FAREWELL, Phase, Ports},
     face::{Face, Serves},
+    settings::Settings,
 };
 
 /// How long a listener rests when the operating system gives it no connection.
@@ -41,8 +42,8 @@ struct Listener {
 impl Server {
     /// Puts ports behind addresses.
     pub fn new(bound: Bound, ports: Ports) -> Self {
-        let Bound { config, main, admin } = bound;
-        let edge = Edge::new(config, ports);
+        let Bound { rules, main, admin } = bound;
+        let edge = Edge::new(rules, ports);
         let serves = if admin.is_some() { Serves::Messages } else { Serves::Everything };
         let main = Listener::new(&edge, main, serves);
         let admin = admin.map(|socket| Listener::new(&edge, socket, Serves::Admin));
@@ -65,6 +66,11 @@ impl Server {
     /// Where `/healthz`, `/readyz` and `/metrics` are, if not there.
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(|listener| listener.addr)
+    }
+
+    /// What replaces the configuration while the server runs.
+    pub fn settings(&self) -> Settings {
+        Settings::of(self.edge.clone())
     }
 
     /// Serves until `shutdown` is ready, then stops accepting, ends streams with their results and lets
@@ -112,8 +118,8 @@ impl fmt::Debug for Server {
 
 impl Listener {
     fn new(edge: &Arc<Edge>, socket: Socket, serves: Serves) -> Self {
-        let Socket { listener, addr, guard } = socket;
-        Self { socket: listener, addr, face: Arc::new(Face { edge: edge.clone(), guard, serves }) }
+        let Socket { listener, addr } = socket;
+        Self { socket: listener, addr, face: Arc::new(Face { edge: edge.clone(), bound: addr, serves }) }
     }
 
     /// Accepts until the gateway drains, then waits for what is open. Returns whether all of it ended.
@@ -130,16 +136,19 @@ impl Listener {
                 accepted = socket.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => match peers.admit(peer.ip(), &edge, connections.len()) {
-                    Some(place) => {
-                        let face = face.clone();
-                        connections.spawn(async move {
-                            connection::serve(face, stream).await;
-                            drop(place);
-                        });
+                Ok((stream, peer)) => {
+                    let rules = edge.rules();
+                    match peers.admit(peer.ip(), &rules.config.limits, &edge, connections.len()) {
+                        Some(place) => {
+                            let face = face.clone();
+                            connections.spawn(async move {
+                                connection::serve(face, stream).await;
+                                drop(place);
+                            });
+                        }
+                        None => edge.metrics.refused("too_many_connections"),
                     }
-                    None => edge.metrics.refused("too_many_connections"),
-                },
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     sleep(ACCEPT_PAUSE).await;
@@ -155,7 +164,7 @@ impl Listener {
             }
         };
         let mut end = pin!(end);
-        if timeout(edge.config.limits.drain, &mut end).await.is_ok() {
+        if timeout(edge.rules().config.limits.drain, &mut end).await.is_ok() {
             return true;
         }
         edge.advance(Phase::Ending);
@@ -169,8 +178,13 @@ impl Listener {
 struct Peers(Mutex<HashMap<IpAddr, usize>>);
 
 impl Peers {
-    fn admit(self: &Arc<Self>, peer: IpAddr, edge: &Arc<Edge>, open: usize) -> Option<Place> {
-        let limits = &edge.config.limits;
+    fn admit(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        limits: &Limits,
+        edge: &Arc<Edge>,
+        open: usize,
+    ) -> Option<Place> {
         let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open >= limits.connections || peers.get(&peer).is_some_and(|n| *n >= limits.connections_per_peer) {
             return None;

@@ -1,5 +1,7 @@
 //! What an operator can see from outside, in OpenMetrics text.
 
+mod downstreams;
+
 use std::sync::{Mutex, PoisonError, atomic::AtomicU64};
 
 use gateway_domain::{DownstreamStatus, Era};
@@ -9,6 +11,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
     registry::Registry,
 };
+
+use self::downstreams::Downstreams;
 
 /// The content type of [`Metrics::scrape`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -31,19 +35,13 @@ struct RequestLabels {
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ReasonLabels {
     reason: &'static str,
-}
-
-#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct DownstreamLabels {
-    downstream: String,
-}
-
-#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct StateLabels {
-    downstream: String,
-    state: &'static str,
 }
 
 /// The numbers of one edge.
@@ -52,13 +50,13 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     refused: Family<ReasonLabels, Counter>,
+    reloads: Family<ResultLabels, Counter>,
     /// Progress and log messages that a client was too slow for.
     pub(crate) dropped_events: Counter<u64, AtomicU64>,
     in_flight: Gauge,
     sessions: Gauge,
     pub(crate) connections: Gauge,
-    up: Family<DownstreamLabels, Gauge>,
-    state: Family<StateLabels, Gauge>,
+    downstreams: Downstreams,
     /// Held from the readings to the text: a scrape must not clear what another one is about to write.
     scraping: Mutex<()>,
 }
@@ -80,23 +78,23 @@ impl Metrics {
             registry: Registry::default(),
             requests: Family::default(),
             refused: Family::default(),
+            reloads: Family::default(),
             dropped_events: Counter::default(),
             in_flight: Gauge::default(),
             sessions: Gauge::default(),
             connections: Gauge::default(),
-            up: Family::default(),
-            state: Family::default(),
+            downstreams: Downstreams::default(),
             scraping: Mutex::default(),
         };
         registry.register("requests", "Requests answered, by how", metrics.requests.clone());
         registry.register("refused", "Messages refused before they were requests", metrics.refused.clone());
+        registry.register("config_reloads", "Attempts to reload the configuration", metrics.reloads.clone());
         let dropped = metrics.dropped_events.clone();
         registry.register("events_dropped", "Progress and log messages not delivered", dropped);
         registry.register("requests_in_flight", "Requests being answered", metrics.in_flight.clone());
         registry.register("sessions", "Legacy sessions", metrics.sessions.clone());
         registry.register("connections", "Open client connections", metrics.connections.clone());
-        registry.register("downstream_up", "Whether a downstream can be used", metrics.up.clone());
-        registry.register("downstream_state", "The state a downstream is in", metrics.state.clone());
+        metrics.downstreams.register(&mut registry);
         metrics.registry = registry;
         metrics
     }
@@ -113,21 +111,17 @@ impl Metrics {
         self.refused.get_or_create(&ReasonLabels { reason }).inc();
     }
 
+    /// Counts an attempt to reload the configuration.
+    pub(crate) fn reloaded(&self, result: &'static str) {
+        self.reloads.get_or_create(&ResultLabels { result }).inc();
+    }
+
     /// Everything as text.
     pub(crate) fn scrape(&self, readings: &Readings) -> String {
         let _alone = self.scraping.lock().unwrap_or_else(PoisonError::into_inner);
         self.in_flight.set(gauge(readings.in_flight));
         self.sessions.set(gauge(readings.sessions));
-        self.up.clear();
-        self.state.clear();
-        for status in &readings.downstreams {
-            use gateway_domain::DownstreamState::{Degraded, Ready};
-            let downstream = status.name.to_string();
-            let up = matches!(status.state, Ready | Degraded);
-            self.up.get_or_create(&DownstreamLabels { downstream: downstream.clone() }).set(up.into());
-            let labels = StateLabels { downstream, state: status.state.as_str() };
-            self.state.get_or_create(&labels).set(1);
-        }
+        self.downstreams.read(&readings.downstreams);
         let mut text = String::new();
         // Writing to a String does not fail.
         let _ = encode(&mut text, &self.registry);
@@ -179,6 +173,53 @@ mod tests {
             scrapers.into_iter().all(|scraper| scraper.join().unwrap())
         });
         assert!(all, "a downstream was missing in one of the scrapes");
+    }
+
+    #[test]
+    fn everything_known_of_a_downstream_has_a_number() {
+        let metrics = Metrics::new();
+        let sessions = gateway_domain::SessionCounts {
+            in_use: 1,
+            idle: 2,
+            opened: 3,
+            failed: 4,
+            lost: 5,
+            evicted: 6,
+            exhausted: 7,
+            broken: 8,
+            unanswered_pings: 9,
+        };
+        let list_age = Some(std::time::Duration::from_millis(1_500));
+        let status = DownstreamStatus { list_age, is_stale: true, sessions, ..ready("files") };
+        let readings = Readings { in_flight: 0, sessions: 0, downstreams: vec![status, ready("new")] };
+        // Twice: what is read elsewhere is not added up here.
+        metrics.scrape(&readings);
+        let text = metrics.scrape(&readings);
+        for line in [
+            r#"gateway_downstream_up{downstream="files"} 1"#,
+            r#"gateway_downstream_state{downstream="files",state="ready"} 1"#,
+            r#"gateway_downstream_tools{downstream="files"} 1"#,
+            r#"gateway_downstream_list_age_seconds{downstream="files"} 1.5"#,
+            r#"gateway_downstream_list_stale{downstream="files"} 1"#,
+            r#"gateway_downstream_list_stale{downstream="new"} 0"#,
+            r#"gateway_downstream_sessions_in_use{downstream="files"} 1"#,
+            r#"gateway_downstream_sessions_idle{downstream="files"} 2"#,
+            r#"gateway_downstream_sessions_opened_total{downstream="files"} 3"#,
+            r#"gateway_downstream_sessions_failed_total{downstream="files"} 4"#,
+            r#"gateway_downstream_sessions_lost_total{downstream="files"} 5"#,
+            r#"gateway_downstream_sessions_evicted_total{downstream="files"} 6"#,
+            r#"gateway_downstream_sessions_exhausted_total{downstream="files"} 7"#,
+            r#"gateway_downstream_broken_total{downstream="files"} 8"#,
+            r#"gateway_downstream_pings_unanswered_total{downstream="files"} 9"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+        assert!(
+            !text.contains(r#"list_age_seconds{downstream="new"}"#),
+            "there is no list to be old:\n{text}"
+        );
+        let text = metrics.scrape(&Readings { in_flight: 0, sessions: 0, downstreams: Vec::new() });
+        assert!(!text.contains("downstream="), "one that was removed is gone:\n{text}");
     }
 
     fn ready(name: &str) -> DownstreamStatus {

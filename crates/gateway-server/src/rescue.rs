@@ -338,6 +338,10 @@ pub(crate) fn rescue(error: &Error) -> Verdict {
         Error::Operator(OperatorError::Configuration { .. }) => {
             Verdict::new(ok, code::INTERNAL_ERROR, "configuration", "the gateway is not configured for this")
         }
+        // Names are all it says, and clients are shown those anyway.
+        Error::Unlisted(error) => {
+            Verdict::new(ok, code::INTERNAL_ERROR, "downstreams_unlisted", error.to_string()).retryable()
+        }
         Error::Internal(_) => {
             let mut verdict = Verdict::new(ok, code::INTERNAL_ERROR, "internal", "Internal error");
             verdict.may_have_executed = true;

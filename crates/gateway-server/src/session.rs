@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use arc_swap::ArcSwap;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use gateway_domain::{SessionKey, View};
@@ -147,19 +148,24 @@ impl Drop for InUse {
 #[derive(Debug)]
 pub(crate) struct SessionTable {
     sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
-    limits: Limits,
+    limits: ArcSwap<Limits>,
 }
 
 impl SessionTable {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { sessions: Mutex::default(), limits }
+        Self { sessions: Mutex::default(), limits: ArcSwap::from_pointee(limits) }
+    }
+
+    /// Sessions beyond other limits are not ended for that.
+    pub(crate) fn set_limits(&self, limits: &Limits) {
+        self.limits.store(Arc::new(limits.clone()));
     }
 
     /// Opens a session. If there are too many, the one of the same caller, or of anybody, that has been
     /// idle for longest makes room and is returned to be ended.
     ///
     /// # Errors
-    /// [`Refusal::SessionsFull`] if all are in use.
+    /// [`Refusal::SessionsFull`] if all are in use, [`Refusal::Unauthorized`] if the key has just become bad.
     pub(crate) fn open(
         &self,
         principal: &Arc<Principal>,
@@ -167,13 +173,18 @@ impl SessionTable {
         revision: Revision,
     ) -> Result<(Arc<Session>, Option<Arc<Session>>), Refusal> {
         let session = Session::new(principal.clone(), view.clone(), revision)?;
+        let limits = self.limits.load();
         let mut sessions = locked(&self.sessions);
+        // Under the lock: what is opened before is found by `take_revoked`.
+        if principal.is_revoked() {
+            return Err(Refusal::Unauthorized);
+        }
         let own = |session: &Session| session.principal.caller == principal.caller;
         let crowded =
-            principal.sessions.load(Ordering::Acquire) >= principal.limit(self.limits.sessions_per_caller);
+            principal.sessions.load(Ordering::Acquire) >= principal.limit(limits.sessions_per_caller);
         let evicted = if crowded {
             Some(oldest_idle(&sessions, own).ok_or(Refusal::SessionsFull)?)
-        } else if sessions.len() >= self.limits.sessions {
+        } else if sessions.len() >= limits.sessions {
             Some(oldest_idle(&sessions, |_| true).ok_or(Refusal::SessionsFull)?)
         } else {
             None
@@ -190,7 +201,7 @@ impl SessionTable {
     pub(crate) fn find(&self, id: &str, principal: &Principal, view: &View) -> Option<Arc<Session>> {
         let session = locked(&self.sessions).get(id)?.clone();
         let own = session.principal.caller == principal.caller && session.view == *view;
-        (own && !session.is_expired(&self.limits, Instant::now())).then_some(session)
+        (own && !session.is_expired(&self.limits.load(), Instant::now())).then_some(session)
     }
 
     /// Takes a session out.
@@ -200,8 +211,13 @@ impl SessionTable {
 
     /// Takes the sessions out whose time is over.
     pub(crate) fn take_expired(&self) -> Vec<Arc<Session>> {
-        let now = Instant::now();
-        self.take(|session| session.is_expired(&self.limits, now))
+        let (now, limits) = (Instant::now(), self.limits.load());
+        self.take(|session| session.is_expired(&limits, now))
+    }
+
+    /// Takes the sessions out whose owner's key is no longer good.
+    pub(crate) fn take_revoked(&self) -> Vec<Arc<Session>> {
+        self.take(|session| session.principal.is_revoked())
     }
 
     /// Takes all sessions out.
@@ -251,5 +267,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

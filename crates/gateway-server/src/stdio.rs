@@ -26,6 +26,7 @@ use crate::{
     in_flight::Calls,
     listen::{Changes, list_changed},
     rescue::Refusal,
+    rules::Rules,
     session::Session,
 };
 
@@ -56,13 +57,15 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let edge = Edge::new(ServerConfig { clients: Vec::new(), ..config }, ports);
+    let edge = Edge::new(Rules::of_one_client(config), ports);
+    let rules = edge.rules();
     // One client at the other end, to whom the limits for one caller apply.
     let principal = Principal::new(Caller::anonymous());
     let (mouth, messages) = mpsc::channel(WAITING);
     let mut writing = JoinSet::new();
     writing.spawn(write(messages, writer));
-    let visit = Visit { edge: edge.clone(), principal, view: View::All, streams: true };
+    let drain = rules.config.limits.drain;
+    let visit = Visit { edge: edge.clone(), rules, principal, view: View::All, streams: true };
     let mut client = Client { visit, mouth, calls: Arc::default(), session: None, running: JoinSet::new() };
 
     let mut shutdown = pin!(shutdown);
@@ -88,7 +91,7 @@ where
     let mut rest = pin!(rest);
     let written = tokio::select! {
         written = &mut rest => written,
-        () = sleep(edge.config.limits.drain) => farewell(&edge, rest).await,
+        () = sleep(drain) => farewell(&edge, rest).await,
         () = shutdown, if !stopped => farewell(&edge, rest).await,
     };
     edge.advance(Phase::Closed);
@@ -133,7 +136,7 @@ impl Drop for AbortOnDrop {
 impl Client {
     /// Takes messages until there are no more.
     async fn read(&mut self, reader: impl AsyncRead + Unpin) -> io::Result<()> {
-        let limits = &self.visit.edge.config.limits;
+        let limits = &self.visit.rules.config.limits;
         let most = limits.in_flight_per_caller + limits.listens_per_caller + REFUSED;
         let mut decoder = LineDecoder::new(limits.body_bytes);
         let mut reader = pin!(reader);
@@ -172,7 +175,7 @@ impl Client {
     }
 
     async fn take(&mut self, line: Line) {
-        let limit = self.visit.edge.config.limits.body_bytes;
+        let limit = self.visit.rules.config.limits.body_bytes;
         match line {
             Line::TooLong => self.refuse(&Refusal::BodyTooLarge { limit }).await,
             Line::Text(text) => self.message(text).await,

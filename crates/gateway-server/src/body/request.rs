@@ -3,7 +3,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use crate::{edge::Edge, rescue::Refusal};
+use crate::{config::Limits, edge::Edge, rescue::Refusal};
 
 /// The least room that is taken when a body needs more. A length that is only announced takes none, so
 /// that nobody keeps others out without sending anything.
@@ -13,22 +13,26 @@ const STEP: usize = 64 << 10;
 ///
 /// # Errors
 /// [`Refusal::BodyTooLarge`], [`Refusal::BodyTimeout`], [`Refusal::BodyUnreadable`], [`Refusal::Busy`].
-pub(crate) async fn read(edge: &Edge, body: Incoming) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
+pub(crate) async fn read(
+    edge: &Edge,
+    limits: &Limits,
+    body: Incoming,
+) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
     let length = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    let limit = edge.config.limits.body_bytes;
+    let limit = limits.body_bytes;
     if length.is_some_and(|length| length > limit) {
         return Err(Refusal::BodyTooLarge { limit });
     }
-    let collected = timeout(edge.config.limits.body_time, collect(edge, body, length)).await;
+    let collected = timeout(limits.body_time, collect(edge, limit, body, length)).await;
     collected.unwrap_or(Err(Refusal::BodyTimeout))
 }
 
 async fn collect(
     edge: &Edge,
+    limit: usize,
     mut body: Incoming,
     length: Option<usize>,
 ) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
-    let limit = edge.config.limits.body_bytes;
     let (mut reserved, mut held) = (0, room(edge, 0)?);
     let mut collected = BytesMut::new();
     while let Some(frame) = body.frame().await {

@@ -37,7 +37,7 @@ pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Revision, An
 
 /// The result of a handshake.
 pub(crate) fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
-    let tail = &visit.edge.rendered.initialize_tail;
+    let tail = &visit.rules.rendered.initialize_tail;
     let answer = Answer::result(id, format!(r#"{{"protocolVersion":"{revision}"{tail}"#).as_bytes());
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
     answer
@@ -76,12 +76,14 @@ async fn serve(
     }
     // Clients that send their first request right behind the notification may see it overtake.
     session.initialize();
-    let permit = match edge.load.admit(&visit.principal, &edge.config.limits) {
+    let permit = match edge.load.admit(&visit.principal, &visit.rules.config.limits) {
         Ok(permit) => permit,
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
     match request.method.as_str() {
-        method::TOOLS_LIST => tools::list(visit, &request, Era::Legacy).await.holding(permit).into(),
+        method::TOOLS_LIST => {
+            tools::list(visit, &request, Era::Legacy, session.key()).await.holding(permit).into()
+        }
         method::TOOLS_CALL => {
             let (era, key) = (Era::Legacy, session.key());
             let manner = Manner { era, key, log_level: None, mirrored: None };

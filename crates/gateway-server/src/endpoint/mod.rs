@@ -14,12 +14,14 @@ pub(crate) use self::{
     answer::{Answer, Payload},
     conversation::Conversation,
 };
-use crate::{auth::Principal, edge::Edge};
+use crate::{auth::Principal, edge::Edge, rules::Rules};
 
 /// Who is here, and for what.
 #[derive(Clone)]
 pub(crate) struct Visit {
     pub(crate) edge: Arc<Edge>,
+    /// As they were when this visit began.
+    pub(crate) rules: Arc<Rules>,
     pub(crate) principal: Arc<Principal>,
     pub(crate) view: View,
     /// Whether more than the one answer can be sent.

@@ -37,7 +37,7 @@ pub(crate) async fn answer(
             Err(answer) => answer.into(),
         };
     }
-    let permit = match edge.load.admit(&visit.principal, &edge.config.limits) {
+    let permit = match edge.load.admit(&visit.principal, &visit.rules.config.limits) {
         Ok(permit) => permit,
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
@@ -54,10 +54,13 @@ pub(crate) async fn answer(
                 }
             }
         }
-        method::TOOLS_LIST => tools::list(visit, &request, Era::Modern).await.holding(permit).into(),
+        method::TOOLS_LIST => {
+            let key = edge.modern_key(&visit.principal.caller);
+            tools::list(visit, &request, Era::Modern, key).await.holding(permit).into()
+        }
         // `check` has let nothing else through.
         _ => {
-            let answer = Answer::result(&request.id, edge.rendered.discover.as_bytes());
+            let answer = Answer::result(&request.id, visit.rules.rendered.discover.as_bytes());
             edge.answered(method::DISCOVER, Era::Modern, &answer);
             answer.into()
         }

@@ -32,13 +32,22 @@ use crate::{
 /// The longest name of a tool, in bytes (security.md §3.3).
 const NAME_LIMIT: usize = 256;
 
-/// A page of tools.
-pub(crate) async fn list(visit: &Visit, request: &Request, era: Era) -> Answer {
+/// A page of tools, for the client that holds the session of this key.
+pub(crate) async fn list(visit: &Visit, request: &Request, era: Era, key: SessionKey) -> Answer {
     let id = &request.id;
     let page = match cursor(&request.params) {
         Ok(cursor) => {
             let directory = &visit.edge.ports.directory;
-            let tools = directory.tools(&visit.view, era, &visit.principal.caller, cursor.as_deref());
+            let exchange = Exchange {
+                era,
+                session: key,
+                capabilities: visit.edge.no_capabilities.clone(),
+                wants_progress: false,
+                log_level: None,
+                events: visit.edge.silent.clone(),
+            };
+            let caller = &visit.principal.caller;
+            let tools = directory.tools(&visit.view, caller, &exchange, cursor.as_deref());
             let page = visit.edge.in_time(CatchUnwind(tools)).await;
             page.map(|page| page.unwrap_or_else(|Panicked| Err(panicked("tools/list"))))
         }
@@ -47,8 +56,8 @@ pub(crate) async fn list(visit: &Visit, request: &Request, era: Era) -> Answer {
     let answer = match page {
         None => Refusal::ShuttingDown.answer(era, Some(id)),
         Some(Ok(page)) => {
-            let tail = if era == Era::Modern { visit.edge.rendered.list_tail.as_str() } else { "" };
-            Answer::tools(id, &page.tools, page.next_cursor.as_deref(), tail)
+            let tail = visit.rules.rendered.list_tail(era, &page);
+            Answer::tools(id, &page.tools, page.next_cursor.as_deref(), &tail)
         }
         Some(Err(error)) => failed(&error, id),
     };
@@ -182,22 +191,24 @@ async fn tell(speaker: Speaker, mut events: Events, answer: Option<Answer>, mut 
 async fn run(visit: &Visit, id: RequestId, call: Call) -> Answer {
     let era = call.exchange.era;
     let Target::Exposed { name, .. } = &call.target else { return failed(&panicked("a call"), &id) };
-    let name = name.clone();
+    let (name, session) = (name.clone(), call.exchange.session.clone());
     let outcome = CatchUnwind(visit.edge.ports.dispatcher.dispatch(call)).await;
     let outcome = outcome.unwrap_or_else(|Panicked| Err(panicked("tools/call")));
     let answer = match outcome.as_ref().map(finished) {
-        Ok(Some(Ok(result))) if era == Era::Modern => modern_result(&id, result, &visit.edge.config.identity),
+        Ok(Some(Ok(result))) if era == Era::Modern => {
+            modern_result(&id, result, &visit.rules.config.identity)
+        }
         Ok(Some(Ok(result))) => legacy_result(&id, result),
         Ok(Some(Err(error))) => peer_error(&id, error, era == Era::Modern),
-        Ok(None) => failed(&input_required(visit, &name), &id),
+        Ok(None) => failed(&input_required(visit, &session, &name), &id),
         Err(error) => failed(error, &id),
     };
     visit.edge.answered(method::TOOLS_CALL, era, &answer);
     answer
 }
 
-fn input_required(visit: &Visit, name: &str) -> Error {
-    match visit.edge.ports.directory.tool(&visit.view, &visit.principal.caller, name) {
+fn input_required(visit: &Visit, session: &SessionKey, name: &str) -> Error {
+    match visit.edge.ports.directory.tool(&visit.view, &visit.principal.caller, session, name) {
         Some(tool) => DownstreamFault::InputRequired.during(&tool.downstream),
         None => InternalError { what: "a call of an unknown tool asked for input" }.into(),
     }
@@ -206,7 +217,9 @@ fn input_required(visit: &Visit, name: &str) -> Error {
 pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
     match error {
         Error::Caller(_) => {}
-        Error::Downstream(_) | Error::Operator(_) => tracing::info!(%error, "a request failed"),
+        Error::Downstream(_) | Error::Operator(_) | Error::Unlisted(_) => {
+            tracing::info!(%error, "a request failed")
+        }
         Error::Internal(_) => tracing::error!(%error, "a request failed"),
     }
     rescue(error).answer(Some(id))
@@ -233,7 +246,8 @@ fn check(visit: &Visit, params: &Params, manner: &Manner<'_>) -> Result<String, 
         return Err(invalid("`arguments` is not an object"));
     }
     let Some(headers) = manner.mirrored else { return Ok(name) };
-    let tool = visit.edge.ports.directory.tool(&visit.view, &visit.principal.caller, &name);
+    let directory = &visit.edge.ports.directory;
+    let tool = directory.tool(&visit.view, &visit.principal.caller, &manner.key, &name);
     if let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) {
         let arguments = match arguments.map(RawObject::try_from) {
             Some(Ok(arguments)) => Some(arguments),
@@ -319,6 +333,7 @@ struct Events {
     /// When the current second began, and how much was sent in it.
     second: Instant,
     sent: usize,
+    per_second: usize,
     edge: Arc<Edge>,
 }
 
@@ -328,13 +343,17 @@ impl Events {
         token: Option<RawJson>,
         level: Option<LogLevel>,
     ) -> (Arc<dyn EventSink>, Option<Self>) {
-        let limits = &visit.edge.config.limits;
+        let limits = &visit.rules.config.limits;
         let (sender, receiver) = mpsc::channel(limits.event_queue.max(1));
         let left = AtomicUsize::new(limits.events_per_call);
         let room = Arc::new(AtomicUsize::new(limits.event_queue_bytes));
         let sink = Sink { sender, left, room: room.clone(), edge: visit.edge.clone() };
+        let per_second = limits.events_per_second;
         let (progress, second, edge) = (f64::NEG_INFINITY, Instant::now(), visit.edge.clone());
-        (Arc::new(sink), Some(Self { receiver, room, token, level, progress, second, sent: 0, edge }))
+        (
+            Arc::new(sink),
+            Some(Self { receiver, room, token, level, progress, second, sent: 0, per_second, edge }),
+        )
     }
 
     /// The next notification; `None` when the call can send no more. Cancel-safe.
@@ -370,7 +389,7 @@ impl Events {
         if now.duration_since(self.second) >= Duration::from_secs(1) {
             (self.second, self.sent) = (now, 0);
         }
-        let fits = self.sent < self.edge.config.limits.events_per_second;
+        let fits = self.sent < self.per_second;
         self.sent += usize::from(fits);
         if !fits {
             dropped(&self.edge.metrics);

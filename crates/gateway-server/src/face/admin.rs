@@ -1,5 +1,5 @@
-use gateway_domain::DownstreamState;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use gateway_domain::{DownstreamName, DownstreamState, View};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 
 use super::{Face, Refusing, Serves, is_get, route::Page};
@@ -8,10 +8,11 @@ use crate::{
     edge::{Edge, Phase},
     metrics::{self, Readings},
     rescue::Refusal,
+    rules::Rules,
 };
 
 impl Face {
-    pub(super) fn admin(&self, page: Page, request: &Request<Incoming>) -> Refusing {
+    pub(super) fn admin(&self, rules: &Rules, page: Page, request: &Request<Incoming>) -> Refusing {
         if !is_get(request.method()) {
             return Err(Refusal::MethodNotAllowed { allow: "GET, HEAD" });
         }
@@ -22,8 +23,8 @@ impl Face {
             Page::Metrics => {
                 // Names of downstreams and callers' habits are not for everybody (P-W7).
                 if self.serves != Serves::Admin {
-                    let authority = &self.edge.authority;
-                    authority.identify(request.headers()).map_err(|_| Refusal::Unauthorized)?;
+                    let identified = rules.authority.identify(request.headers());
+                    identified.map_err(|_| Refusal::Unauthorized)?;
                 }
                 let mut response = text(StatusCode::OK, scrape(&self.edge));
                 let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
@@ -31,6 +32,22 @@ impl Face {
                 Ok(response)
             }
         }
+    }
+
+    /// Has the cached list of one downstream, or of all, read again (G-11).
+    pub(super) fn flush(&self, name: Option<&DownstreamName>, method: &Method) -> Refusing {
+        if *method != Method::POST {
+            return Err(Refusal::MethodNotAllowed { allow: "POST" });
+        }
+        let directory = &self.edge.ports.directory;
+        if name.is_some_and(|name| !directory.has_view(&View::Downstream(name.clone()))) {
+            return Err(Refusal::NoSuchPath);
+        }
+        let flushed = directory.flush(name);
+        tracing::info!(downstream = name.map(DownstreamName::as_str), flushed, "lists flushed");
+        let mut response = text(StatusCode::OK, format!("{{\"flushed\":{flushed}}}"));
+        response.headers_mut().insert(header::CONTENT_TYPE, super::JSON);
+        Ok(response)
     }
 }
 

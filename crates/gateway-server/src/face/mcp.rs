@@ -17,6 +17,7 @@ use crate::{
     field::field,
     listen,
     rescue::Refusal,
+    rules::Rules,
     session::Session,
 };
 
@@ -30,14 +31,19 @@ const DELETE_TIME: Duration = Duration::from_secs(5);
 
 impl Face {
     /// A request to a path that takes messages.
-    pub(super) async fn messages(&self, view: View, request: Request<Incoming>) -> Refusing {
-        let authority = &self.edge.authority;
-        let principal = authority.identify(request.headers()).map_err(|_| Refusal::Unauthorized)?.clone();
+    pub(super) async fn messages(
+        &self,
+        rules: Arc<Rules>,
+        view: View,
+        request: Request<Incoming>,
+    ) -> Refusing {
+        let identified = rules.authority.identify(request.headers());
+        let principal = identified.map_err(|_| Refusal::Unauthorized)?.clone();
         if !self.edge.ports.directory.has_view(&view) {
             return Err(Refusal::NoSuchPath);
         }
         let accept = Accept::of(request.headers());
-        let visit = Visit { edge: self.edge.clone(), principal, view, streams: accept.events };
+        let visit = Visit { edge: self.edge.clone(), rules, principal, view, streams: accept.events };
         match *request.method() {
             Method::POST => post(&visit, accept, request).await,
             Method::GET => get(&visit, request.headers()),
@@ -53,7 +59,7 @@ async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Refu
     if !accept.json && !accept.events {
         return Err(Refusal::NotAcceptable);
     }
-    let (text, room) = read(&visit.edge, body).await?;
+    let (text, room) = read(&visit.edge, &visit.rules.config.limits, body).await?;
     let mut held = Held::new(room);
     let reply = match Body::parse(text) {
         Ok(Body::Single(message)) => single(visit, message, &head.headers, &mut held).await,
@@ -71,7 +77,7 @@ async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Refu
             response
         }
         Posted::Reply(Reply::Message(answer)) => answered(visit, accept, answer),
-        Posted::Reply(Reply::Conversation(conversation)) => events(&visit.edge, conversation, held),
+        Posted::Reply(Reply::Conversation(conversation)) => events(visit, conversation, held),
     })
 }
 
@@ -100,7 +106,7 @@ fn answered(visit: &Visit, accept: Accept, answer: Answer) -> Response<ResponseB
     let conversation = Conversation::new(|speaker| async move {
         speaker.say(answer.payload).await;
     });
-    events(&visit.edge, conversation, Held::default())
+    events(visit, conversation, Held::default())
 }
 
 async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut Held) -> Posted {
@@ -267,7 +273,7 @@ fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
         return Err(Refusal::NotAcceptable);
     }
     let conversation = listen::legacy(visit, &session)?;
-    Ok(events(&visit.edge, conversation, Held::default()))
+    Ok(events(visit, conversation, Held::default()))
 }
 
 async fn delete(visit: &Visit, headers: &HeaderMap) -> Refusing {

@@ -8,7 +8,7 @@ mod head;
 mod mcp;
 mod route;
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
@@ -18,9 +18,10 @@ use self::route::Route;
 use crate::{
     body::{Held, ResponseBody},
     edge::Edge,
-    endpoint::{Answer, Conversation},
-    guard::{Guard, Refused},
+    endpoint::{Answer, Conversation, Visit},
+    guard::Refused,
     rescue::Refusal,
+    rules::Rules,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -37,10 +38,11 @@ pub(crate) enum Serves {
     Admin,
 }
 
-/// One listener's rules.
+/// One listener.
 pub(crate) struct Face {
     pub(crate) edge: Arc<Edge>,
-    pub(crate) guard: Guard,
+    /// The address it is at.
+    pub(crate) bound: SocketAddr,
     pub(crate) serves: Serves,
 }
 
@@ -51,20 +53,22 @@ impl Face {
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
         let framed = request.version() != Version::HTTP_2;
         let unread = framed && !request.body().is_end_stream();
-        match self.check(&request) {
-            Ok(origin) => self.pass(request, origin, unread).await,
+        let rules = self.edge.rules();
+        match self.check(&rules, &request) {
+            Ok(origin) => self.pass(rules, request, origin, unread).await,
             Err(refusal) => closing(self.refuse(&refusal), unread),
         }
     }
 
     /// Whether anything of a request is looked at but its head. Gives the origin, if there is one.
-    fn check(&self, request: &Request<Incoming>) -> Result<Option<HeaderValue>, Refusal> {
-        let limits = &self.edge.config.limits;
+    fn check(&self, rules: &Rules, request: &Request<Incoming>) -> Result<Option<HeaderValue>, Refusal> {
+        let limits = &rules.config.limits;
         // hyper's own bound of the size is a rough one, and in HTTP/2 it does not count.
         if request.headers().len() > limits.header_fields || head::size(request) > limits.header_bytes {
             return Err(Refusal::HeadTooLarge);
         }
-        let checked = self.guard.check(request.version(), request.uri(), request.headers());
+        let guard = &rules.guard;
+        let checked = guard.check(self.bound, request.version(), request.uri(), request.headers());
         let origin = checked.map_err(|refused| match refused {
             Refused::Malformed => Refusal::MalformedHost,
             Refused::Host | Refused::Origin => Refusal::Forbidden,
@@ -75,6 +79,7 @@ impl Face {
 
     async fn pass(
         &self,
+        rules: Arc<Rules>,
         request: Request<Incoming>,
         origin: Option<HeaderValue>,
         unread: bool,
@@ -85,7 +90,10 @@ impl Face {
         let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
         let mut response = match &origin {
             Some(_) if cors::is_preflight(&request) => cors::preflight(&request),
-            _ => self.route(request).await.unwrap_or_else(|refusal| closing(self.refuse(&refusal), unread)),
+            _ => self
+                .route(rules, request)
+                .await
+                .unwrap_or_else(|refusal| closing(self.refuse(&refusal), unread)),
         };
         response = closing(response, ambiguous);
         if let Some(origin) = origin {
@@ -97,15 +105,19 @@ impl Face {
         response
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Refusing {
+    async fn route(&self, rules: Arc<Rules>, request: Request<Incoming>) -> Refusing {
         match (Route::of(request.uri().path()), self.serves) {
             (Some(Route::Messages(view)), Serves::Everything | Serves::Messages) => {
                 if !matches!(request.version(), Version::HTTP_11 | Version::HTTP_2) {
                     return Err(Refusal::HttpVersion);
                 }
-                self.messages(view, request).await
+                self.messages(rules, view, request).await
             }
-            (Some(Route::Admin(page)), Serves::Everything | Serves::Admin) => self.admin(page, &request),
+            (Some(Route::Admin(page)), Serves::Everything | Serves::Admin) => {
+                self.admin(&rules, page, &request)
+            }
+            // Nothing that clients can do makes downstreams work (G-W11).
+            (Some(Route::Flush(name)), Serves::Admin) => self.flush(name.as_ref(), request.method()),
             _ => Err(Refusal::NoSuchPath),
         }
     }
@@ -149,8 +161,8 @@ fn message(answer: Answer) -> Response<ResponseBody> {
 }
 
 /// A response with a message in each event.
-fn events(edge: &Edge, conversation: Conversation, held: Held) -> Response<ResponseBody> {
-    let body = ResponseBody::events(conversation, edge.config.limits.keep_alive, held);
+fn events(visit: &Visit, conversation: Conversation, held: Held) -> Response<ResponseBody> {
+    let body = ResponseBody::events(conversation, visit.rules.config.limits.keep_alive, held);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, EVENTS);

@@ -6,6 +6,8 @@ pub(crate) enum Route {
     /// `/mcp` or `/mcp/NAME`; whether that downstream exists is not decided here.
     Messages(View),
     Admin(Page),
+    /// Has lists read again: one downstream's, or all.
+    Flush(Option<DownstreamName>),
 }
 
 /// What operators and their programs ask for.
@@ -26,9 +28,11 @@ impl Route {
             "/healthz" => Some(Self::Admin(Page::Alive)),
             "/readyz" => Some(Self::Admin(Page::Ready)),
             "/metrics" => Some(Self::Admin(Page::Metrics)),
+            "/flush" => Some(Self::Flush(None)),
             _ => {
-                let name = DownstreamName::parse(path.strip_prefix("/mcp/")?).ok()?;
-                Some(Self::Messages(View::Downstream(name)))
+                let named = |prefix: &str| DownstreamName::parse(path.strip_prefix(prefix)?).ok();
+                let messages = || Some(Self::Messages(View::Downstream(named("/mcp/")?)));
+                named("/flush/").map(|name| Self::Flush(Some(name))).or_else(messages)
             }
         }
     }
@@ -48,6 +52,11 @@ mod tests {
             ("/healthz", Some(Route::Admin(Page::Alive))),
             ("/readyz", Some(Route::Admin(Page::Ready))),
             ("/metrics", Some(Route::Admin(Page::Metrics))),
+            ("/flush", Some(Route::Flush(None))),
+            ("/flush/files", Some(Route::Flush(Some(DownstreamName::parse("files").unwrap())))),
+            ("/flush/", None),
+            ("/flush/files/", None),
+            ("/flush/a__b", None),
             ("/", None),
             ("", None),
             ("/MCP", None),

@@ -9,7 +9,6 @@ const ONE: &str = "192.0.2.7:8080";
 #[track_caller]
 fn check(bound: &str, host: &[&str], origin: &[&str], expected: Result<(), Refused>) {
     let guard = Guard::new(
-        bound.parse().unwrap(),
         &["gw.example".to_owned(), "named.example:9000".to_owned()],
         &["https://app.example".to_owned(), "http://dev.example:3000".to_owned()],
     )
@@ -21,7 +20,8 @@ fn check(bound: &str, host: &[&str], origin: &[&str], expected: Result<(), Refus
     for value in origin {
         headers.append(header::ORIGIN, HeaderValue::from_bytes(value.as_bytes()).unwrap());
     }
-    let checked = guard.check(Version::HTTP_11, &Uri::from_static("/mcp"), &headers).map(|_| ());
+    let checked = guard.check(bound.parse().unwrap(), Version::HTTP_11, &Uri::from_static("/mcp"), &headers);
+    let checked = checked.map(|_| ());
     assert_eq!(checked, expected, "bound to {bound}, Host {host:?}, Origin {origin:?}");
 }
 
@@ -107,18 +107,19 @@ fn origins_are_compared_by_scheme_host_and_port() {
 
 #[test]
 fn a_target_in_absolute_form_must_agree_with_the_host() {
-    let guard = Guard::new(LOCAL.parse().unwrap(), &[], &[]).unwrap();
+    let (bound, guard) = (LOCAL.parse().unwrap(), Guard::default());
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_static("localhost:8080"));
-    let check =
-        |uri: &'static str| guard.check(Version::HTTP_11, &Uri::from_static(uri), &headers).map(|_| ());
+    let check = |uri: &'static str| {
+        guard.check(bound, Version::HTTP_11, &Uri::from_static(uri), &headers).map(|_| ())
+    };
     assert_eq!(check("http://localhost:8080/mcp"), Ok(()));
     assert_eq!(check("http://evil.example/mcp"), Err(Refused::Malformed));
 }
 
 #[test]
 fn only_in_http_2_a_target_is_a_host_by_itself() {
-    let guard = Guard::new(LOCAL.parse().unwrap(), &[], &[]).unwrap();
+    let (bound, guard) = (LOCAL.parse().unwrap(), Guard::default());
     let none = HeaderMap::new();
     for (version, uri, expected) in [
         (Version::HTTP_2, "http://localhost:8080/mcp", Ok(())),
@@ -126,22 +127,18 @@ fn only_in_http_2_a_target_is_a_host_by_itself() {
         (Version::HTTP_2, "/mcp", Err(Refused::Malformed)),
         (Version::HTTP_11, "http://localhost:8080/mcp", Err(Refused::Malformed)),
     ] {
-        let checked = guard.check(version, &Uri::from_static(uri), &none).map(|_| ());
+        let checked = guard.check(bound, version, &Uri::from_static(uri), &none).map(|_| ());
         assert_eq!(checked, expected, "{version:?} {uri}");
     }
 }
 
 #[test]
 fn entries_that_cannot_match_are_refused_at_start() {
-    let bound = LOCAL.parse().unwrap();
     for entry in ["http://x", "a/b", ""] {
-        assert!(
-            matches!(Guard::new(bound, &[entry.to_owned()], &[]), Err(BindError::Host { .. })),
-            "{entry}"
-        );
+        assert!(matches!(Guard::new(&[entry.to_owned()], &[]), Err(BindError::Host { .. })), "{entry}");
     }
     for entry in ["null", "*", "app.example", "https://app.example/path"] {
-        let guard = Guard::new(bound, &[], &[entry.to_owned()]);
+        let guard = Guard::new(&[], &[entry.to_owned()]);
         assert!(matches!(guard, Err(BindError::Origin { .. })), "{entry}");
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use gateway_domain::{DownstreamName, InternalError, JsonError};
+use gateway_domain::{DownstreamName, InternalError, JsonError, UnlistedError};
 
 use super::*;
 
@@ -134,6 +134,10 @@ fn what_the_caller_got_wrong() {
     let operator = rescue(&OperatorError::Configuration { reason }.into());
     assert_eq!(row(&operator), (200, -32603, "configuration", false, false));
     assert!(!operator.object().contains("secret"));
+    let downstreams = ["a", "b"].map(|name| DownstreamName::parse(name).unwrap()).into();
+    let unlisted = rescue(&UnlistedError { downstreams }.into());
+    assert_eq!(row(&unlisted), (200, -32603, "downstreams_unlisted", true, false));
+    assert_eq!(unlisted.message, "downstreams `a`, `b` could not be listed");
     let internal = rescue(&InternalError { what: "details" }.into());
     assert_eq!(row(&internal), (200, -32603, "internal", false, true));
 }

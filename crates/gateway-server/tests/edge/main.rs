@@ -13,7 +13,13 @@ mod limits;
 #[cfg(test)]
 mod listen;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod modern;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod stdio;
 #[cfg(test)]

@@ -12,11 +12,11 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, DownstreamName, DownstreamState,
-    DownstreamStatus, Era, Error, Event, OfferedTool, Outcome, ParamHeader, ParamKind, PeerError, RawJson,
-    RawObject, SessionKey, Sessions, Target, Tool, ToolsPage, View,
+    DownstreamStatus, Error, Event, Exchange, ListRemark, OfferedTool, Outcome, ParamHeader, ParamKind,
+    PeerError, RawJson, RawObject, SessionKey, Sessions, Target, Tool, ToolsPage, View,
 };
 use gateway_protocol::Implementation;
-use gateway_server::{ClientKey, Ports, Server, ServerConfig};
+use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
 use gateway_testkit::client::{HttpClient, Speaks};
 use tokio::{
     sync::{Notify, oneshot, watch},
@@ -41,6 +41,11 @@ pub(crate) struct World {
     pub(crate) ended: Mutex<Vec<SessionKey>>,
     pub(crate) state: Mutex<DownstreamState>,
     pub(crate) calls: Mutex<Vec<(Caller, SessionKey)>>,
+    /// Whose lists were asked for.
+    pub(crate) lists: Mutex<Vec<SessionKey>>,
+    /// What is said with every list: whether it is private, and what is wrong.
+    pub(crate) remarks: Mutex<(bool, Vec<ListRemark>)>,
+    pub(crate) flushed: Mutex<Vec<Option<DownstreamName>>>,
 }
 
 impl World {
@@ -55,6 +60,9 @@ impl World {
             ended: Mutex::default(),
             state: Mutex::new(DownstreamState::Ready),
             calls: Mutex::default(),
+            lists: Mutex::default(),
+            remarks: Mutex::default(),
+            flushed: Mutex::default(),
         })
     }
 
@@ -90,16 +98,25 @@ pub(crate) fn files() -> DownstreamName {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(&self, view: &View, _: Era, _: &Caller, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+    async fn tools(
+        &self,
+        view: &View,
+        _: &Caller,
+        exchange: &Exchange,
+        cursor: Option<&str>,
+    ) -> Result<ToolsPage, Error> {
+        self.lists.lock().unwrap().push(exchange.session.clone());
         let page = self.page.lock().unwrap().clone();
-        match (view, cursor) {
-            (View::All, None) => Ok(ToolsPage { tools: page, next_cursor: Some("c\"1".to_owned()) }),
-            (_, None | Some("c\"1" | "")) => Ok(ToolsPage { tools: page, next_cursor: None }),
-            _ => Err(CallerError::InvalidCursor.into()),
-        }
+        let page = match (view, cursor) {
+            (View::All, None) => ToolsPage::new(page, Some("c\"1".to_owned())),
+            (_, None | Some("c\"1" | "")) => ToolsPage::new(page, None),
+            _ => return Err(CallerError::InvalidCursor.into()),
+        };
+        let (is_private, remarks) = self.remarks.lock().unwrap().clone();
+        Ok(ToolsPage { is_private, remarks, ..page })
     }
 
-    fn tool(&self, _: &View, _: &Caller, name: &str) -> Option<Arc<OfferedTool>> {
+    fn tool(&self, _: &View, _: &Caller, _: &SessionKey, name: &str) -> Option<Arc<OfferedTool>> {
         let region = ParamHeader {
             name: "Region".into(),
             path: ["region".to_owned()].into(),
@@ -108,6 +125,11 @@ impl Directory for World {
         let headers: Arc<[ParamHeader]> = if name == "files__mirrored" { [region].into() } else { [].into() };
         let offered = OfferedTool { downstream: files(), tool: Tool::new(name), headers };
         name.starts_with("files__").then(|| Arc::new(offered))
+    }
+
+    fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
+        self.flushed.lock().unwrap().push(downstream.cloned());
+        if downstream.is_some() { 1 } else { 2 }
     }
 
     fn has_view(&self, view: &View) -> bool {
@@ -234,6 +256,7 @@ pub(crate) struct Served {
     pub(crate) world: Arc<World>,
     pub(crate) addr: SocketAddr,
     pub(crate) admin: Option<SocketAddr>,
+    pub(crate) settings: Settings,
     pub(crate) stop: Option<oneshot::Sender<()>>,
     pub(crate) served: JoinHandle<bool>,
 }
@@ -252,10 +275,10 @@ pub(crate) async fn start(configure: impl FnOnce(&mut ServerConfig)) -> Served {
     let mut config = config();
     configure(&mut config);
     let server = Server::bind(config, world.ports()).await.unwrap();
-    let (addr, admin) = (server.local_addr(), server.admin_addr());
+    let (addr, admin, settings) = (server.local_addr(), server.admin_addr(), server.settings());
     let (stop, stopped) = oneshot::channel();
     let served = tokio::spawn(server.run(async { drop(stopped.await) }));
-    Served { world, addr, admin, stop: Some(stop), served }
+    Served { world, addr, admin, settings, stop: Some(stop), served }
 }
 
 pub(crate) fn world() -> Arc<World> {

@@ -1,0 +1,49 @@
+use std::{fmt, sync::Arc};
+
+use crate::{
+    config::{BindError, ServerConfig},
+    edge::Edge,
+};
+
+/// Replaces what a running [`Server`](crate::Server) was told by its operator (P-18). Clones are for the same
+/// server, and may outlive it to no effect.
+#[derive(Clone)]
+pub struct Settings {
+    edge: Arc<Edge>,
+}
+
+impl Settings {
+    pub(crate) fn of(edge: Arc<Edge>) -> Self {
+        Self { edge }
+    }
+
+    /// Whether the server could go on with this, on the addresses it has.
+    ///
+    /// # Errors
+    /// [`BindError`] but [`BindError::Listen`].
+    pub fn check(&self, config: &ServerConfig) -> Result<(), BindError> {
+        self.edge.rules().followed_by(config.clone()).map(drop)
+    }
+
+    /// Goes on with this: each request from now on sees all of it, each before saw nothing of it (P-20).
+    /// Addresses stay as they are. So do, on open connections, the limits of a connection, and the bytes of
+    /// all bodies together. Sessions and streams of a client that is there no more, or has another key, end;
+    /// its requests in flight are answered. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// As [`Self::check`], and nothing is changed.
+    pub fn replace(&self, config: ServerConfig) -> Result<(), BindError> {
+        self.edge.replace(config)
+    }
+
+    /// Counts an attempt to reload the configuration that all of this belongs to, for the metrics.
+    pub fn count_reload(&self, applied: bool) {
+        self.edge.metrics.reloaded(if applied { "applied" } else { "rejected" });
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").finish_non_exhaustive()
+    }
+}
