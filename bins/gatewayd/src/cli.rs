@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Serve the same endpoint to one client over stdin and stdout
     #[command(after_help = STDIO_EXAMPLE)]
-    Stdio(Sources),
+    Stdio(Stdio),
     /// Start every downstream once and report its state
     #[command(after_help = "Exits 1 if a downstream is not ready, 2 if the configuration is wrong.\n\n\
                             Example:\n  gatewayd check --config gateway.toml --json | jq .problems")]
@@ -64,11 +64,42 @@ pub(crate) struct Sources {
     pub(crate) files: Vec<PathBuf>,
 }
 
+/// Whether changes of the configuration are taken on while the gateway runs. SIGHUP always is a reason to.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Watching {
+    /// Take changes of the configuration's files on while running; the default
+    #[arg(long, overrides_with = "no_watch")]
+    pub(crate) watch: bool,
+    /// Leave changes of the files alone until SIGHUP
+    #[arg(long, overrides_with = "watch")]
+    pub(crate) no_watch: bool,
+    /// How often to look at the files, and how long they must have been left alone [default: 1s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) watch_interval: Option<String>,
+}
+
+impl Watching {
+    fn watch(&self) -> Option<bool> {
+        (self.watch || self.no_watch).then_some(self.watch)
+    }
+}
+
+/// Arguments of `stdio`.
+#[derive(Args, Debug)]
+pub(crate) struct Stdio {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
+}
+
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) sources: Sources,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
     /// Address to accept connections on; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<String>,
@@ -107,7 +138,7 @@ impl Cli {
     pub(crate) fn files(&self) -> &[PathBuf] {
         match &self.command {
             Command::Serve(serve) => &serve.sources.files,
-            Command::Stdio(sources) => &sources.files,
+            Command::Stdio(stdio) => &stdio.sources.files,
             Command::Check(report) | Command::Tools(report) => &report.sources.files,
             Command::Call(call) => &call.sources.files,
             Command::DemoServer | Command::Lifeline => &[],
@@ -127,15 +158,39 @@ impl Cli {
                 listen: serve.listen.clone(),
                 allow_unauthenticated: serve.allow_unauthenticated,
                 allow_hosts: serve.allow_hosts.clone(),
+                watch: serve.watching.watch(),
+                watch_interval: serve.watching.watch_interval.clone(),
                 ..flags
             },
-            // They open no port.
-            Command::Stdio(_)
-            | Command::Check(_)
+            Command::Stdio(Stdio { watching, .. }) => {
+                Flags { watch: watching.watch(), watch_interval: watching.watch_interval.clone(), ..flags }
+            }
+            // They open no port and end by themselves.
+            Command::Check(_)
             | Command::Tools(_)
             | Command::Call(_)
             | Command::DemoServer
             | Command::Lifeline => flags,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_files_are_watched_is_said_last() {
+        let watch = |arguments: &[&str]| {
+            let cli = Cli::parse_from(["gatewayd"].iter().chain(arguments));
+            (cli.flags().watch, cli.flags().watch_interval)
+        };
+        assert_eq!(watch(&["serve"]), (None, None));
+        assert_eq!(watch(&["serve", "--watch"]), (Some(true), None));
+        assert_eq!(watch(&["stdio", "--no-watch"]), (Some(false), None));
+        assert_eq!(watch(&["stdio", "--watch", "--no-watch"]), (Some(false), None));
+        assert_eq!(watch(&["serve", "--no-watch", "--watch"]), (Some(true), None));
+        let interval = Some("5s".to_owned());
+        assert_eq!(watch(&["serve", "--watch-interval", "5s"]), (None, interval));
     }
 }

@@ -1,55 +1,57 @@
 //! The object graph: which crate's piece is put into which.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use anyhow::Context as _;
+use async_trait::async_trait;
 use gateway_aggregate::{Characters, FitRules};
-use gateway_catalog::{CatalogConfig, LiveCatalog, Resolve, Signal, Source, ToolFilter};
-use gateway_domain::{Dispatcher, DownstreamObserver, DownstreamSession, Factory};
-use gateway_protocol::{Implementation, Revision};
-use gateway_registry::{
-    DownstreamFactory, ManagedDownstream, Manager, Pool, PoolConfig, SessionMode, SupervisedFactory,
-    SupervisorConfig,
-};
+use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Resolve};
+use gateway_domain::{Dispatcher, DownstreamName, DownstreamSession, Error, Exchange};
+use gateway_protocol::Implementation;
+use gateway_registry::{Manager, ManagerConfig};
 use gateway_server::{ClientKey, Ports, ServerConfig};
-use gateway_transport_http::{HttpConfig, HttpFactory};
-use gateway_transport_stdio::{InheritEnv, StdioConfig, StdioFactory, lifeline::Lifeline};
 
-use crate::{config, lifeline};
+use crate::{
+    config,
+    topology::{Parts, Topology},
+};
 
 /// A running gateway without a face.
 pub(crate) struct Gateway {
     pub(crate) catalog: LiveCatalog,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    manager: Manager,
-    lifeline: Option<Arc<Lifeline>>,
+    topology: Topology,
 }
 
 impl Gateway {
     /// Starts everything behind the face. Must be called within the runtime.
     pub(crate) fn start(config: &config::Config) -> anyhow::Result<Self> {
-        let lifeline = lifeline::start(config);
+        Self::start_with(config, |manager| Arc::new(manager))
+    }
+
+    /// As [`Self::start`], for one client and one exchange: lists are read in the session that calls will use,
+    /// so that no server is started twice.
+    pub(crate) fn start_for(config: &config::Config, exchange: Exchange) -> anyhow::Result<Self> {
+        Self::start_with(config, |manager| Arc::new(OneClient { manager, exchange }))
+    }
+
+    fn start_with(
+        config: &config::Config,
+        listings: impl FnOnce(Manager) -> Arc<dyn Listings>,
+    ) -> anyhow::Result<Self> {
+        let parts = Parts::default();
         let mut managed = Vec::new();
         let mut sources = Vec::new();
         for downstream in &config.downstreams {
-            let signal = Arc::new(Signal::new());
-            if downstream.enabled {
-                managed.push(manage(config, downstream, signal.clone(), lifeline.clone())?);
-            }
-            sources.push(Source {
-                name: downstream.name.clone(),
-                filter: ToolFilter::new(&downstream.tools.allow, &downstream.tools.deny),
-                required: downstream.required,
-                enabled: downstream.enabled,
-                mirrors_headers: matches!(downstream.reach, config::Reach::Url(_)),
-                list_timeout: downstream.list_timeout,
-                signal,
-            });
+            let (ready, source) = parts.make(config, downstream)?;
+            managed.extend(ready);
+            parts.keep(&source);
+            sources.push(source);
         }
-        let manager = Manager::new(managed)?;
-        let catalog = LiveCatalog::start(catalog_config(config), Arc::new(manager.clone()), sources);
+        let manager = Manager::with_config(managed, manager_config(config))?;
+        let catalog = LiveCatalog::start(catalog_config(config), listings(manager.clone()), sources);
         let dispatcher = Arc::new(Resolve::new(catalog.clone(), manager.clone()));
-        Ok(Self { catalog, dispatcher, manager, lifeline })
+        let topology = Topology::new(manager, catalog.clone(), parts);
+        Ok(Self { catalog, dispatcher, topology })
     }
 
     /// What a face needs of it.
@@ -57,17 +59,39 @@ impl Gateway {
         Ports {
             directory: Arc::new(self.catalog.clone()),
             dispatcher: self.dispatcher.clone(),
-            sessions: Arc::new(self.manager.clone()),
+            sessions: Arc::new(self.topology.manager.clone()),
         }
+    }
+
+    /// What changes it while it runs.
+    pub(crate) fn topology(&self) -> Topology {
+        self.topology.clone()
     }
 
     /// Ends all downstreams in order, side by side (P-W19).
     pub(crate) async fn close(&self) {
-        self.catalog.close().await;
-        self.manager.close().await;
-        if let Some(lifeline) = &self.lifeline {
-            lifeline.close().await;
-        }
+        self.topology.close().await;
+    }
+}
+
+/// Lists as one client is shown them.
+struct OneClient {
+    manager: Manager,
+    exchange: Exchange,
+}
+
+#[async_trait]
+impl Listings for OneClient {
+    async fn session(&self, name: &DownstreamName) -> Result<Arc<dyn DownstreamSession>, Error> {
+        self.manager.session_for(name, &self.exchange).await
+    }
+
+    async fn session_for(
+        &self,
+        name: &DownstreamName,
+        exchange: &Exchange,
+    ) -> Result<Arc<dyn DownstreamSession>, Error> {
+        self.manager.session_for(name, exchange).await
     }
 }
 
@@ -106,6 +130,15 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
     server
 }
 
+/// Legacy sessions have their own limit at the edge, so here there is room for as many modern clients again.
+fn manager_config(config: &config::Config) -> ManagerConfig {
+    let default = ManagerConfig::default();
+    ManagerConfig {
+        max_clients: default.max_clients.max(config.limits.sessions.saturating_mul(2)),
+        max_clients_per_caller: default.max_clients_per_caller,
+    }
+}
+
 fn catalog_config(config: &config::Config) -> CatalogConfig {
     CatalogConfig {
         rules: FitRules {
@@ -122,129 +155,7 @@ fn catalog_config(config: &config::Config) -> CatalogConfig {
         budget: config.lists.budget,
         settle: config.lists.settle,
         ttl: config.lists.ttl,
+        strict: config.lists.strict,
         ..CatalogConfig::default()
-    }
-}
-
-fn manage(
-    config: &config::Config,
-    downstream: &config::Downstream,
-    observer: Arc<dyn DownstreamObserver>,
-    lifeline: Option<Arc<Lifeline>>,
-) -> anyhow::Result<ManagedDownstream> {
-    let name = downstream.name.clone();
-    let supervision = SupervisorConfig {
-        max_consecutive_failures: u32::try_from(downstream.supervision.failures).unwrap_or(u32::MAX),
-        broken_cooldown: downstream.supervision.cooldown,
-    };
-    let factory: Arc<DownstreamFactory> = match &downstream.reach {
-        config::Reach::Command(command) => {
-            let stdio = StdioConfig { lifeline, ..stdio_config(config, downstream, command) };
-            let stdio = StdioFactory::new(name.clone(), stdio, observer)
-                .with_context(|| format!("downstream `{name}`"))?;
-            supervised(&name, stdio, &supervision)
-        }
-        config::Reach::Url(remote) => {
-            let http = HttpFactory::new(name.clone(), http_config(downstream, remote), observer)
-                .with_context(|| format!("downstream `{name}`"))?;
-            supervised(&name, http, &supervision)
-        }
-    };
-    let pool = PoolConfig {
-        max: clients_at_once(downstream),
-        acquire_timeout: downstream.pool.acquire_timeout,
-        idle_ttl: downstream.pool.idle_ttl,
-        close_timeout: close_timeout(downstream),
-    };
-    let mode = match downstream.sharing {
-        config::Sharing::PerClient => SessionMode::PerClient,
-        config::Sharing::Shared => SessionMode::Shared,
-    };
-    Ok(ManagedDownstream { name: name.clone(), mode, pool: Pool::new(name, factory, pool) })
-}
-
-/// How long all of a downstream's sessions may take to end: longer than the stop ladder of a process.
-fn close_timeout(downstream: &config::Downstream) -> Duration {
-    let stages = match &downstream.reach {
-        config::Reach::Command(command) => command.terminate.saturating_mul(2),
-        config::Reach::Url(_) => Duration::ZERO,
-    };
-    stages.saturating_add(Duration::from_secs(4))
-}
-
-/// How many sessions clients may have: a process each costs memory, an HTTP session hardly any (R-W7).
-fn clients_at_once(downstream: &config::Downstream) -> usize {
-    downstream.pool.max.unwrap_or(match downstream.reach {
-        config::Reach::Command(_) => 16,
-        config::Reach::Url(_) => 10_000,
-    })
-}
-
-fn supervised<F>(
-    name: &gateway_domain::DownstreamName,
-    factory: F,
-    config: &SupervisorConfig,
-) -> Arc<DownstreamFactory>
-where
-    F: Factory<Session = Arc<dyn DownstreamSession>> + 'static,
-{
-    Arc::new(SupervisedFactory::new(name.clone(), factory, config))
-}
-
-fn stdio_config(
-    config: &config::Config,
-    downstream: &config::Downstream,
-    command: &config::Command,
-) -> StdioConfig {
-    let program = command.program.to_string_lossy().into_owned();
-    let argv = std::iter::once(program).chain(command.args.iter().cloned()).collect();
-    let env = command.env.iter().map(|(name, value)| (name.clone(), value.expose().into()));
-    StdioConfig {
-        env: env.collect::<BTreeMap<_, _>>(),
-        inherit_env: match &command.inherit_env {
-            config::InheritEnv::Minimal => InheritEnv::Minimal,
-            config::InheritEnv::Named(names) => InheritEnv::Named(names.clone()),
-            config::InheritEnv::All => InheritEnv::Named(all_but_secrets(config)),
-        },
-        cwd: command.cwd.clone(),
-        protocol: revision(downstream.protocol),
-        startup_timeout: command.startup_timeout,
-        probe_timeout: downstream.probe_timeout,
-        call_timeout: downstream.call_timeout,
-        max_call_time: downstream.max_call_time,
-        request_timeout: downstream.list_timeout,
-        terminate: command.terminate,
-        max_line_bytes: downstream.max_message_bytes,
-        ..StdioConfig::new(argv, identity())
-    }
-}
-
-/// Everything in the gateway's environment but its own settings, which may hold keys, and what it took
-/// secrets from (R-57, R-W8).
-fn all_but_secrets(config: &config::Config) -> Vec<String> {
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let is_secret = |name: &String| name.starts_with("GATEWAY_") || config.secret_variables.contains(name);
-    names.filter(|name| !is_secret(name)).collect()
-}
-
-fn http_config(downstream: &config::Downstream, remote: &config::Remote) -> HttpConfig {
-    let headers = remote.headers.iter().map(|(name, value)| (name.to_string(), value.expose().to_owned()));
-    HttpConfig {
-        headers: headers.collect(),
-        ca_file: remote.ca_file.clone(),
-        connect_timeout: remote.connect_timeout,
-        call_timeout: downstream.call_timeout,
-        max_call_time: downstream.max_call_time,
-        request_timeout: downstream.list_timeout,
-        max_message_bytes: downstream.max_message_bytes,
-        protocol: revision(downstream.protocol),
-        ..HttpConfig::new(remote.url.to_string(), identity())
-    }
-}
-
-fn revision(protocol: config::Protocol) -> Option<Revision> {
-    match protocol {
-        config::Protocol::Auto => None,
-        config::Protocol::Revision(date) => Revision::parse(date),
     }
 }

@@ -6,16 +6,8 @@ use anyhow::Context as _;
 use gateway_transport_stdio::lifeline::{self, Lifeline};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config;
-
-/// Starts the watcher if there is anything for it to watch. Must be called within the runtime.
-pub(crate) fn start(config: &config::Config) -> Option<Arc<Lifeline>> {
-    let has_process = |downstream: &config::Downstream| {
-        downstream.enabled && matches!(downstream.reach, config::Reach::Command(_))
-    };
-    if !config.downstreams.iter().any(has_process) {
-        return None;
-    }
+/// Starts the watcher. Must be called within the runtime.
+pub(crate) fn start() -> Option<Arc<Lifeline>> {
     Lifeline::start(program(), vec!["gatewayd".into(), "lifeline".into()])
         .inspect_err(|error| {
             // A gateway that works is better than none.

@@ -7,16 +7,20 @@ mod cli;
 mod command;
 mod config;
 mod demo;
+mod downstream;
 mod gateway;
 mod lifeline;
 mod log;
 mod memory;
+mod reload;
+mod topology;
 
 use std::{io, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser as _;
 use config::Source;
+use reload::Start;
 
 fn main() -> ExitCode {
     memory::give_back();
@@ -32,10 +36,10 @@ fn main() -> ExitCode {
         return finish(lifeline::watch());
     }
     match load(&cli) {
-        Ok(Ok(loaded)) => {
-            let _flushed_at_the_end = log::start(&loaded.config.log);
-            announce(&loaded);
-            finish(run(cli.command, &loaded.config))
+        Ok(Ok(start)) => {
+            let _flushed_at_the_end = log::start(&start.loaded.config.log);
+            announce(&start.loaded);
+            finish(run(cli.command, start))
         }
         Ok(Err(problems)) => {
             command::say(problems);
@@ -45,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn load(cli: &cli::Cli) -> anyhow::Result<Result<config::Loaded, config::Problems>> {
+fn load(cli: &cli::Cli) -> anyhow::Result<Result<Start, config::Problems>> {
     let request = config::Request {
         files: cli.files().to_vec(),
         flags: cli.flags(),
@@ -53,7 +57,8 @@ fn load(cli: &cli::Cli) -> anyhow::Result<Result<config::Loaded, config::Problem
         executable: std::env::current_exe().context("this program's own path is not known")?,
         opens_port: cli.opens_port(),
     };
-    Ok(config::load(&request, &config::Environment::of_process()))
+    let attempt = config::load(&request, &config::Environment::of_process());
+    Ok(attempt.outcome.map(|loaded| Start { request, loaded, files: attempt.files }))
 }
 
 fn announce(loaded: &config::Loaded) {
@@ -69,9 +74,9 @@ fn announce(loaded: &config::Loaded) {
     }
 }
 
-fn run(command: cli::Command, config: &config::Config) -> anyhow::Result<ExitCode> {
+fn run(command: cli::Command, start: Start) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    let code = runtime.block_on(command::run(command, config));
+    let code = runtime.block_on(command::run(command, start));
     // What was given up on the way ends its processes now. A thread that reads stdin cannot be
     // interrupted, so this is bounded.
     runtime.shutdown_timeout(Duration::from_millis(500));

@@ -26,11 +26,11 @@ pub(super) async fn run(
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let called = with_gateway(config, stop, async |gateway| {
+    let called = with_gateway(Gateway::start_for(config, exchange())?, stop, async |gateway| {
         wait_for(gateway, config, name).await;
         gateway.dispatcher.dispatch(call(name, &arguments)).await
     });
-    let Some(outcome) = called.await? else { return Ok(ExitCode::from(FAILED)) };
+    let Some(outcome) = called.await else { return Ok(ExitCode::from(FAILED)) };
     report(name, outcome).map(ExitCode::from)
 }
 
@@ -72,7 +72,8 @@ async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
     let settled = gateway.catalog.settled(patience(config));
     let appeared = async {
         let mut seen = 0;
-        while gateway.catalog.tool(&View::All, &Caller::anonymous(), name).is_none() {
+        let session = exchange().session;
+        while gateway.catalog.tool(&View::All, &Caller::anonymous(), &session, name).is_none() {
             seen = gateway.catalog.changed(&View::All, seen).await;
         }
     };
@@ -85,18 +86,23 @@ async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
 fn call(name: &str, arguments: &RawObject) -> Call {
     let params = format!(r#"{{"name":{},"arguments":{}}}"#, RawJson::string(name), arguments.as_str());
     let object = RawObject::parse(params).unwrap_or_else(|_| RawObject::empty());
-    let capabilities = ClientCapabilities::none();
     Call {
         target: Target::Exposed { view: View::All, name: name.into() },
         params: Params { object, meta: None },
         caller: Caller::anonymous(),
-        exchange: Exchange {
-            era: Era::Modern,
-            session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
-            capabilities,
-            wants_progress: false,
-            log_level: None,
-            events: Arc::new(Silent),
-        },
+        exchange: exchange(),
+    }
+}
+
+/// A modern client that can do nothing beyond the core.
+pub(super) fn exchange() -> Exchange {
+    let capabilities = ClientCapabilities::none();
+    Exchange {
+        era: Era::Modern,
+        session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
+        capabilities,
+        wants_progress: false,
+        log_level: None,
+        events: Arc::new(Silent),
     }
 }

@@ -5,6 +5,7 @@ use gateway_domain::{Directory as _, DownstreamState, DownstreamStatus, RawJson}
 use crate::{
     command::{FAILED, patience, print, say, with_gateway},
     config::Config,
+    gateway::Gateway,
 };
 
 /// Starts every downstream once and reports.
@@ -13,11 +14,11 @@ pub(super) async fn run(
     json: bool,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<ExitCode> {
-    let settled = with_gateway(config, stop, async |gateway| {
+    let settled = with_gateway(Gateway::start(config)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
         gateway.catalog.downstreams()
     });
-    let Some(downstreams) = settled.await? else { return Ok(ExitCode::from(FAILED)) };
+    let Some(downstreams) = settled.await else { return Ok(ExitCode::from(FAILED)) };
     let bad: Vec<_> = downstreams.iter().filter(|status| !is_good(status)).collect();
     match json {
         true => print(report(&downstreams, &bad))?,

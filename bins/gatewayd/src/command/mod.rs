@@ -4,14 +4,19 @@ mod call;
 mod check;
 mod serve;
 mod stdio;
+mod terminal;
 mod tools;
 
 use std::{fmt, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinSet,
+};
 
-use crate::{cli, config::Config, gateway::Gateway};
+pub(crate) use self::terminal::Terminal;
+use crate::{cli, config::Config, gateway::Gateway, reload::Start};
 
 /// The exit code of a command that ran and found something wrong.
 pub(crate) const FAILED: u8 = 1;
@@ -19,12 +24,15 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 
 /// Runs the command.
-pub(crate) async fn run(command: cli::Command, config: &Config) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<ExitCode> {
     // Before anything is started: whatever is, has to be ended in order.
-    let stop = termination()?;
+    let stays = matches!(command, cli::Command::Serve(_) | cli::Command::Stdio(_));
+    let terminal = Terminal::of_process();
+    let (stop, hangup) = (termination(stays.then_some(terminal))?, hangup()?);
+    let config = &start.loaded.config;
     match command {
-        cli::Command::Serve(_) => serve::run(config, stop).await,
-        cli::Command::Stdio(_) => stdio::run(config, stop).await,
+        cli::Command::Serve(_) => serve::run(start, stop, hangup, terminal).await,
+        cli::Command::Stdio(_) => stdio::run(start, stop, hangup, terminal).await,
         cli::Command::Check(report) => check::run(config, report.json, stop).await,
         cli::Command::Tools(report) => tools::run(config, report.json, stop).await,
         cli::Command::Call(call) => call::run(config, &call, stop).await,
@@ -34,34 +42,64 @@ pub(crate) async fn run(command: cli::Command, config: &Config) -> anyhow::Resul
 }
 
 /// Completes at the first SIGTERM, SIGINT or SIGHUP. Later ones change nothing: stopping is bounded anyway.
-fn termination() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+/// With a terminal, SIGHUP means to stop only if that is gone; else it means to read the configuration again.
+fn termination(terminal: Option<Terminal>) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    // The terminal has gone; without this the children would be left to find out by themselves.
-    let mut hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    let mut hangup = hangup()?;
     Ok(async move {
+        let gone = async {
+            while hangup.recv().await.is_some() {
+                if terminal.is_none_or(Terminal::is_gone) {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
-            _ = hangup.recv() => tracing::info!("SIGHUP: stopping"),
+            () = gone => tracing::info!("SIGHUP: stopping"),
             _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
         }
     })
 }
 
+/// Runs `serve` with a future that is ready when `stop` is, and `reload` beside it until then. That has ended
+/// when this returns: what is closed next must not be changed any more.
+async fn beside<T>(
+    reload: impl Future<Output = ()> + Send + 'static,
+    stop: impl Future<Output = ()>,
+    serve: impl AsyncFnOnce(std::pin::Pin<&mut dyn Future<Output = ()>>) -> T,
+) -> T {
+    let mut reloading = JoinSet::new();
+    // A task of its own, so that neither holds the other up.
+    let handle = reloading.spawn(reload);
+    let stop = async {
+        stop.await;
+        handle.abort();
+    };
+    let served = serve(std::pin::pin!(stop)).await;
+    reloading.shutdown().await;
+    served
+}
+
+fn hangup() -> anyhow::Result<Signal> {
+    signal(SignalKind::hangup()).context("cannot listen for SIGHUP")
+}
+
 /// Runs `work` on a started gateway and ends the gateway whatever comes of it; `None` if the command was
 /// told to stop.
 async fn with_gateway<T>(
-    config: &Config,
+    gateway: Gateway,
     stop: impl Future<Output = ()>,
     work: impl AsyncFnOnce(&Gateway) -> T,
-) -> anyhow::Result<Option<T>> {
-    let gateway = Gateway::start(config)?;
+) -> Option<T> {
     let done = tokio::select! {
         done = work(&gateway) => Some(done),
         () = stop => None,
     };
     gateway.close().await;
-    Ok(done)
+    done
 }
 
 /// How long a command that reports waits for downstreams to start: as long as the slowest may take.

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use gateway_domain::{Caller, Directory as _, Era, RawJson, RawObject, View, printable};
+use gateway_domain::{Caller, Directory as _, RawJson, RawObject, View, printable};
 
 use crate::{
     command::{FAILED, patience, print, say, with_gateway},
@@ -14,11 +14,11 @@ pub(super) async fn run(
     json: bool,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<ExitCode> {
-    let listed = with_gateway(config, stop, async |gateway| {
+    let listed = with_gateway(Gateway::start(config)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
         (list(gateway).await, gateway.catalog.downstreams())
     });
-    let Some((tools, downstreams)) = listed.await? else { return Ok(ExitCode::from(FAILED)) };
+    let Some((tools, downstreams)) = listed.await else { return Ok(ExitCode::from(FAILED)) };
     let tools = tools?;
     match json {
         true => print(format_args!(r#"{{"tools":{}}}"#, RawJson::array(tools)))?,
@@ -33,11 +33,12 @@ pub(super) async fn run(
 }
 
 async fn list(gateway: &Gateway) -> Result<Vec<RawJson>, gateway_domain::Error> {
+    let exchange = super::call::exchange();
     let mut tools = Vec::new();
     let mut cursor = None;
     loop {
         let page =
-            gateway.catalog.tools(&View::All, Era::Modern, &Caller::anonymous(), cursor.as_deref()).await?;
+            gateway.catalog.tools(&View::All, &Caller::anonymous(), &exchange, cursor.as_deref()).await?;
         tools.extend(page.tools.elements(usize::MAX).unwrap_or_default());
         match page.next_cursor {
             Some(next) => cursor = Some(next),

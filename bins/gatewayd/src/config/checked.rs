@@ -30,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) admin_listen: Option<SocketAddr>,
     pub(crate) names: Names,
     pub(crate) log: Log,
+    pub(crate) reload: Reload,
     pub(crate) limits: Limits,
     pub(crate) lists: Lists,
     /// In the order of their names; at least one.
@@ -74,6 +75,15 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// When a running gateway reads its configuration again besides when it gets SIGHUP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reload {
+    /// Whether when one of its files has changed.
+    pub(crate) watch: bool,
+    /// Between two looks; also how long a change must have been left alone.
+    pub(crate) interval: Duration,
+}
+
 /// What one client, one peer and everybody together may use (security.md §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -110,6 +120,8 @@ pub(crate) struct Limits {
 /// How the catalogue is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lists {
+    /// Whether a list that lacks a downstream is an error instead.
+    pub(crate) strict: bool,
     /// Items on a page towards clients.
     pub(crate) page_size: usize,
     /// How long a client's list waits at most while no downstream is ready.
@@ -147,9 +159,12 @@ pub(crate) struct Downstream {
     pub(crate) list_timeout: Duration,
     pub(crate) protocol: Protocol,
     pub(crate) tools: ToolFilter,
+    /// Whether its list is the same for every client; otherwise each is read in that client's session.
+    pub(crate) public_tool_list: bool,
     /// Bytes of one line, event or buffered answer.
     pub(crate) max_message_bytes: usize,
     pub(crate) supervision: Supervision,
+    pub(crate) health: Health,
 }
 
 /// How a downstream is reached.
@@ -174,6 +189,7 @@ pub(crate) struct Command {
     pub(crate) startup_timeout: Duration,
     /// For each stage of ending: stdin closed, TERM, KILL.
     pub(crate) terminate: Duration,
+    pub(crate) restarts: Restarts,
 }
 
 impl fmt::Debug for Command {
@@ -187,6 +203,7 @@ impl fmt::Debug for Command {
             .field("cwd", &self.cwd)
             .field("startup_timeout", &self.startup_timeout)
             .field("terminate", &self.terminate)
+            .field("restarts", &self.restarts)
             .finish()
     }
 }
@@ -209,9 +226,17 @@ pub(crate) struct Remote {
     pub(crate) url: Uri,
     /// Sent with every request; none that the gateway sets itself.
     pub(crate) headers: Vec<(HeaderName, Secret)>,
-    /// Certificates (PEM) that are trusted besides the system's.
-    pub(crate) ca_file: Option<PathBuf>,
+    /// Trusted besides the system's.
+    pub(crate) certificates: Option<Certificates>,
     pub(crate) connect_timeout: Duration,
+}
+
+/// A file with certificates (PEM).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Certificates {
+    pub(crate) file: PathBuf,
+    /// A digest: the same file with other certificates is another.
+    pub(crate) content: u64,
 }
 
 /// Who shares a legacy downstream's sessions (design §6).
@@ -258,6 +283,23 @@ pub(crate) struct Supervision {
     pub(crate) failures: usize,
     /// Before the next attempt, always as long; by default 1 s, growing to 15 s.
     pub(crate) cooldown: Option<Duration>,
+}
+
+/// How a downstream that nobody uses is asked whether it still answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Health {
+    /// Between two questions; `None` asks none.
+    pub(crate) interval: Option<Duration>,
+    /// For an answer.
+    pub(crate) timeout: Duration,
+}
+
+/// How often a child process that ends by itself is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Restarts {
+    /// Starts within `period`.
+    pub(crate) limit: usize,
+    pub(crate) period: Duration,
 }
 
 /// Somebody who may use the gateway.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use gateway_domain::DownstreamName;
+use gateway_registry::HealthConfig;
 
-use super::checked::{Downstream, Pool, Protocol, Sharing, Supervision, ToolFilter};
+use super::checked::{Downstream, Health, Pool, Protocol, Sharing, Supervision, ToolFilter};
 use super::gateway::{GIB, HOUR, KIB, MIB, MONTH};
 use super::own::Own;
 use super::problem::Fault;
@@ -63,6 +64,8 @@ fn members(
     let probe_timeout = seconds(table, "probe_timeout", 5);
     let list_timeout = seconds(table, "list_timeout", 10);
     let tools = tools(table.table("tools"));
+    let public_tool_list = public_tool_list(table, sharing);
+    let health = health(table.table("health"));
     let max_message_bytes = table.read("max_message_bytes", scalar::size(KIB..=GIB)).unwrap_or(16 * MIB);
     let supervision = supervision(table.table("supervision"));
     // Last, so that every other fault of the downstream is found even if it cannot be reached.
@@ -84,8 +87,10 @@ fn members(
         list_timeout,
         protocol,
         tools,
+        public_tool_list,
         max_message_bytes,
         supervision,
+        health,
     })
 }
 
@@ -121,6 +126,27 @@ fn tools(mut table: Table<'_>) -> ToolFilter {
     };
     table.finish();
     filter
+}
+
+/// A list of one's own is read in a session of one's own (G-10).
+fn public_tool_list(table: &mut Table<'_>, sharing: Sharing) -> bool {
+    let Some(item) = table.take("public_tool_list") else { return true };
+    let is_public = item.parsed(scalar::flag).unwrap_or(true);
+    if !is_public && sharing == Sharing::Shared {
+        let fault = Fault::new("cannot be false for a downstream whose sessions all clients share");
+        item.report(fault.hint("remove it, or give each client its own session: sharing = \"per_client\""));
+    }
+    is_public
+}
+
+fn health(mut table: Table<'_>) -> Health {
+    let default = HealthConfig::default();
+    let health = Health {
+        interval: table.read("interval", scalar::duration_or_off(HOUR)).unwrap_or(default.interval),
+        timeout: table.read("timeout", scalar::duration(HOUR)).unwrap_or(default.timeout),
+    };
+    table.finish();
+    health
 }
 
 fn supervision(mut table: Table<'_>) -> Supervision {

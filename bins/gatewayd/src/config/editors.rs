@@ -86,7 +86,7 @@ pub(super) fn convert(mut values: Dict, surroundings: Surroundings<'_>) -> Resul
 }
 
 /// Keys that show a file to be meant for the gateway.
-const OURS: [&str; 12] = [
+const OURS: [&str; 13] = [
     "listen",
     "allowed_hosts",
     "allowed_origins",
@@ -96,6 +96,7 @@ const OURS: [&str; 12] = [
     "names",
     "limits",
     "lists",
+    "reload",
     "downstreams",
     "clients",
     "workflows",

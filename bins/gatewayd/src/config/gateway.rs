@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
-use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names};
+use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names, Reload};
 use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Reader, Table};
@@ -29,6 +29,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         admin_listen: admin(top.table("admin")),
         names: names(top.table("names")),
         log: log(top.table("log")),
+        reload: reload(top.table("reload")),
         limits: limits(top.table("limits")),
         lists: lists(top.table("lists")),
         downstreams: downstream::read_all(&mut top, &own(request, address)),
@@ -103,6 +104,15 @@ fn log(mut table: Table<'_>) -> Log {
     log
 }
 
+fn reload(mut table: Table<'_>) -> Reload {
+    let reload = Reload {
+        watch: table.read("watch", scalar::flag).unwrap_or(true),
+        interval: table.read("interval", scalar::duration(HOUR)).unwrap_or(Duration::from_secs(1)),
+    };
+    table.finish();
+    reload
+}
+
 fn level(item: &Item<'_>) -> Result<String, Fault> {
     let text = scalar::word(item)?;
     match EnvFilter::builder().parse(&text) {
@@ -147,6 +157,7 @@ fn lists(mut table: Table<'_>) -> Lists {
     use scalar::{count, duration, size};
     let (t, default) = (&mut table, gateway_catalog::CatalogConfig::default());
     let lists = Lists {
+        strict: t.read("strict", scalar::flag).unwrap_or(false),
         page_size: t.read("page_size", count(1..=10_000)).unwrap_or(default.page_size),
         budget: t.read("budget", duration(HOUR)).unwrap_or(default.budget),
         settle: t.read("settle", duration(HOUR)).unwrap_or(default.settle),

@@ -199,6 +199,9 @@ fn flag_of(path: &KeyPath) -> String {
     let name: Cow<'_, str> = match path.steps() {
         [Step::Key(key), ..] if key == "allowed_hosts" => "allow-host".into(),
         [Step::Key(key), ..] if key == "log" => "log-format".into(),
+        [Step::Key(first), Step::Key(key), ..] if first == "reload" && key == "interval" => {
+            "watch-interval".into()
+        }
         [Step::Key(key), ..] => key.replace('_', "-").into(),
         _ => return "the command line".to_owned(),
     };

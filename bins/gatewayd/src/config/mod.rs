@@ -24,6 +24,7 @@ mod reach;
 mod reader;
 mod scalar;
 mod secret;
+mod stamp;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -34,14 +35,17 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 pub(crate) use checked::{
-    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Remote, Sharing,
+    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
+    Sharing,
 };
 pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
+pub(crate) use secret::Secret;
+pub(crate) use stamp::{Stamp, Stamps};
 
 use expand::Surroundings;
 use layers::{Layers, Origin};
-use reader::Reader;
+use reader::{Reader, Report};
 use text::Format;
 
 /// What to load.
@@ -74,6 +78,8 @@ pub(crate) struct Flags {
     pub(crate) allow_unauthenticated: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) log_format: Option<LogFormat>,
+    pub(crate) watch: Option<bool>,
+    pub(crate) watch_interval: Option<String>,
 }
 
 /// A good configuration.
@@ -95,17 +101,34 @@ pub(crate) enum Source {
     BuiltIn,
 }
 
+/// What came of reading a configuration, and which files were read for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) outcome: Result<Loaded, Problems>,
+    /// Those of a configuration that is refused too: mending may mean writing one that was missing.
+    pub(crate) files: Stamps,
+}
+
 /// Reads, merges and checks everything.
-pub(crate) fn load(request: &Request, environment: &Environment) -> Result<Loaded, Problems> {
-    let (source, files) = sources(request)?;
-    let mut loading =
-        Loading { environment, layers: Layers::new(), problems: vec![], notes: vec![], variables: vec![] };
+pub(crate) fn load(request: &Request, environment: &Environment) -> Attempt {
+    let mut loading = Loading {
+        environment,
+        layers: Layers::new(),
+        problems: vec![],
+        notes: vec![],
+        variables: vec![],
+        stamps: Stamps::new(),
+    };
+    let (source, files) = match sources(request) {
+        Ok(sources) => sources,
+        Err(problems) => return Attempt { outcome: Err(problems), files: loading.stamps },
+    };
     for file in files {
         loading.file(file);
     }
     // A file that cannot be read would make everything it holds look forgotten.
     if !loading.problems.is_empty() {
-        return Err(Problems(loading.problems));
+        return Attempt { outcome: Err(Problems(loading.problems)), files: loading.stamps };
     }
     loading.finish(request, source)
 }
@@ -155,10 +178,14 @@ struct Loading<'a> {
     problems: Vec<Problem>,
     notes: Vec<Note>,
     variables: Vec<String>,
+    stamps: Stamps,
 }
 
 impl Loading<'_> {
     fn file(&mut self, file: File) {
+        if file.text.is_none() {
+            stamp::note(&mut self.stamps, &file.path);
+        }
         let document = match read(&file) {
             Ok(document) => document,
             Err(problem) => return self.problems.push(problem),
@@ -185,21 +212,23 @@ impl Loading<'_> {
         self.layers = std::mem::replace(&mut self.layers, Layers::new()).over(values, origin);
     }
 
-    fn finish(self, request: &Request, source: Source) -> Result<Loaded, Problems> {
+    fn finish(self, request: &Request, source: Source) -> Attempt {
         let (values, origin) = self.environment.layer(&self.layers.merged());
         let layers = self.layers.over(values, origin).over(request.flags.layer(), Origin::Flags);
         let reader = Reader::new(&layers, self.environment);
         let config = gateway::read(&reader, request);
-        let (problems, notes, mut secret_variables) = reader.into_report();
+        let Report { problems, notes, mut secret_variables, stamps } = reader.into_report();
+        let files = self.stamps.into_iter().chain(stamps).collect();
         if !problems.is_empty() {
-            return Err(Problems(problems));
+            return Attempt { outcome: Err(Problems(problems)), files };
         }
         secret_variables.extend(self.variables);
         // A child without these does not start; that somebody refers to them makes them no secret.
         secret_variables
             .retain(|name| !["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"].contains(&name.as_str()));
         let notes = self.notes.into_iter().chain(notes).collect();
-        Ok(Loaded { config: Config { secret_variables, ..config }, source, notes })
+        let config = Config { secret_variables, ..config };
+        Attempt { outcome: Ok(Loaded { config, source, notes }), files }
     }
 }
 
@@ -222,6 +251,13 @@ impl Flags {
                 LogFormat::Json => "json",
             };
             values.insert("log".to_owned(), Dict::from([("format".to_owned(), format.into())]).into());
+        }
+        let watch = self.watch.map(|watch| ("watch".to_owned(), watch.into()));
+        let interval = self.watch_interval.as_deref();
+        let interval = interval.map(|interval| ("interval".to_owned(), interval.into()));
+        let reload: Dict = watch.into_iter().chain(interval).collect();
+        if !reload.is_empty() {
+            values.insert("reload".to_owned(), reload.into());
         }
         values
     }

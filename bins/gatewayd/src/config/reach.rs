@@ -1,15 +1,18 @@
 //! How a downstream is reached: by a command or at a URL.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use figment::value::Value;
 use gateway_domain::OperatorError;
+use gateway_registry::RestartBudget;
 use gateway_transport_http::HttpConfig;
 use http::{HeaderName, HeaderValue, Uri};
 
-use super::checked::{Command, InheritEnv, Reach, Remote};
+use super::checked::{Certificates, Command, InheritEnv, Reach, Remote, Restarts};
 use super::downstream::seconds;
+use super::gateway::HOUR;
 use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::scalar;
@@ -27,7 +30,7 @@ pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
             command(table, executable).map(Reach::Command)
         }
         (false, true) => {
-            let keys = ["command", "env", "cwd", "inherit_env", "startup_timeout", "terminate"];
+            let keys = ["command", "env", "cwd", "inherit_env", "startup_timeout", "terminate", "restarts"];
             refuse(table, &keys, "belongs to a downstream with a command");
             remote(table).map(Reach::Url)
         }
@@ -66,9 +69,20 @@ fn command(table: &mut Table<'_>, executable: &Path) -> Option<Command> {
         cwd: table.read("cwd", |item| existing(item, Path::is_dir, "a folder")),
         startup_timeout: seconds(table, "startup_timeout", 30),
         terminate: seconds(table, "terminate", 2),
+        restarts: restarts(table.table("restarts")),
     };
     let (program, args) = argv?;
     Some(Command { program, args, ..command })
+}
+
+fn restarts(mut table: Table<'_>) -> Restarts {
+    let default = RestartBudget::default();
+    let restarts = Restarts {
+        limit: table.read("limit", scalar::count(1..=1000)).unwrap_or(default.limit as usize),
+        period: table.read("period", scalar::duration(HOUR)).unwrap_or(default.period),
+    };
+    table.finish();
+    restarts
 }
 
 fn argv(item: &Item<'_>, executable: &Path) -> Option<(PathBuf, Vec<String>)> {
@@ -138,7 +152,7 @@ fn remote(table: &mut Table<'_>) -> Option<Remote> {
     let place = table.take("url");
     let url = place.as_ref().and_then(|item| item.parsed(url));
     let headers = table.take("headers").and_then(|item| item.table()).map(headers).unwrap_or_default();
-    let ca_file = table.read("ca_file", certificates);
+    let certificates = table.read("ca_file", certificates);
     let connect_timeout = seconds(table, "connect_timeout", 10);
     let url = url?;
     if let Some(item) = place
@@ -147,7 +161,7 @@ fn remote(table: &mut Table<'_>) -> Option<Remote> {
     {
         item.note("headers travel unencrypted over http".to_owned());
     }
-    Some(Remote { url, headers, ca_file, connect_timeout })
+    Some(Remote { url, headers, certificates, connect_timeout })
 }
 
 fn url(item: &Item<'_>) -> Result<Uri, Fault> {
@@ -205,17 +219,21 @@ pub(super) fn is_ours(name: &str) -> bool {
 }
 
 /// A file that the transport can read certificates from.
-fn certificates(item: &Item<'_>) -> Result<PathBuf, Fault> {
+fn certificates(item: &Item<'_>) -> Result<Certificates, Fault> {
+    item.reads(&scalar::path(item)?);
     let path = existing(item, Path::is_file, "a file")?;
     if item.is_dormant() {
-        return Ok(path);
+        return Ok(Certificates { file: path, content: 0 });
     }
+    let mut content = DefaultHasher::new();
+    // What cannot be read is found out about by the transport's own check.
+    std::fs::read(&path).unwrap_or_default().hash(&mut content);
     let config = HttpConfig {
         ca_file: Some(path.clone()),
         ..HttpConfig::new("https://localhost", crate::gateway::identity())
     };
     match config.check() {
-        Ok(()) => Ok(path),
+        Ok(()) => Ok(Certificates { file: path, content: content.finish() }),
         Err(OperatorError::Configuration { reason }) => Err(Fault::new(reason)),
     }
 }

@@ -13,6 +13,7 @@ use figment::value::{Dict, Tag, Value};
 use super::key_path::KeyPath;
 use super::layers::{Environment, Layers, Origin};
 use super::problem::{Fault, Note, Problem, nearest};
+use super::stamp::{self, Stamps};
 use super::{scalar, text};
 
 /// What all values of one configuration share while it is read.
@@ -24,6 +25,7 @@ pub(super) struct Reader<'a> {
     problems: RefCell<Vec<((usize, usize), Problem)>>,
     notes: RefCell<Vec<Note>>,
     secret_variables: RefCell<BTreeSet<String>>,
+    stamps: RefCell<Stamps>,
     /// While a disabled downstream is read: what it needs from outside need not be there.
     dormant: Cell<bool>,
 }
@@ -36,6 +38,7 @@ impl<'a> Reader<'a> {
             problems: RefCell::default(),
             notes: RefCell::default(),
             secret_variables: RefCell::default(),
+            stamps: RefCell::default(),
             dormant: Cell::new(false),
         }
     }
@@ -52,12 +55,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Problems, notes, and the variables that secrets came from.
-    pub(super) fn into_report(self) -> (Vec<Problem>, Vec<Note>, BTreeSet<String>) {
+    /// What was found besides the values.
+    pub(super) fn into_report(self) -> Report {
         let mut problems = self.problems.into_inner();
         problems.sort_by_key(|(rank, _)| *rank);
         let problems = problems.into_iter().map(|(_, problem)| problem).collect();
-        (problems, self.notes.into_inner(), self.secret_variables.into_inner())
+        Report {
+            problems,
+            notes: self.notes.into_inner(),
+            secret_variables: self.secret_variables.into_inner(),
+            stamps: self.stamps.into_inner(),
+        }
     }
 
     fn report(&self, tag: Tag, path: &KeyPath, fault: Fault) {
@@ -69,6 +77,18 @@ impl<'a> Reader<'a> {
     fn note(&self, tag: Tag, path: &KeyPath, text: String) {
         self.notes.borrow_mut().push(Note { place: self.layers.place(tag, path), text });
     }
+}
+
+/// What a configuration holds besides its values.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// In the order of their places.
+    pub(super) problems: Vec<Problem>,
+    pub(super) notes: Vec<Note>,
+    /// The variables that secrets came from.
+    pub(super) secret_variables: BTreeSet<String>,
+    /// The files that values name and that are read with them.
+    pub(super) stamps: Stamps,
 }
 
 /// A value and its place.
@@ -151,6 +171,11 @@ impl<'a> Item<'a> {
     pub(super) fn variable(&self, name: &str) -> Option<&'a str> {
         self.reader.secret_variables.borrow_mut().insert(name.to_owned());
         self.reader.environment.get(name)
+    }
+
+    /// Notes a file that is read for this value.
+    pub(super) fn reads(&self, path: &Path) {
+        stamp::note(&mut self.reader.stamps.borrow_mut(), path);
     }
 
     /// Whether this belongs to a downstream that is switched off.

@@ -97,6 +97,20 @@ pub(super) fn duration(longest: Duration) -> impl FnOnce(&Item<'_>) -> Result<Du
     }
 }
 
+/// As [`duration`]; `"0s"` and `false` mean never.
+pub(super) fn duration_or_off(
+    longest: Duration,
+) -> impl FnOnce(&Item<'_>) -> Result<Option<Duration>, Fault> {
+    move |item| {
+        let is_off = match item.structured() {
+            Value::Bool(_, wanted) => !wanted,
+            Value::String(_, text) => humantime::parse_duration(&text).is_ok_and(|time| time.is_zero()),
+            _ => false,
+        };
+        if is_off { Ok(None) } else { duration(longest)(item).map(Some) }
+    }
+}
+
 /// One of a few words.
 pub(super) fn one_of<T: Copy>(choices: &[(&str, T)]) -> impl FnOnce(&Item<'_>) -> Result<T, Fault> {
     move |item| {

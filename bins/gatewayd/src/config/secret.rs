@@ -87,6 +87,7 @@ fn of_variable(item: &Item<'_>) -> Option<String> {
 
 fn of_file(item: &Item<'_>) -> Option<String> {
     let path = item.parsed(scalar::path)?;
+    item.reads(&path);
     if item.is_dormant() && !path.exists() {
         return Some(String::new());
     }

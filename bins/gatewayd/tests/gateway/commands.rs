@@ -46,6 +46,19 @@ fn calls_print_the_raw_result_and_say_how_they_ended() {
 }
 
 #[test]
+fn a_call_starts_each_server_once() {
+    for era in ["legacy", "modern"] {
+        let folder = Folder::with("");
+        let starts = folder.config().with_file_name("starts");
+        let config = fake("d", &["--era", era, "--starts-file", starts.to_str().unwrap()]);
+        std::fs::write(folder.config(), config).unwrap();
+        check(&folder, &["call", "d__echo", "{\"a\":1}"], 0, "\"a\":1", "");
+        let starts = std::fs::read_to_string(&starts).unwrap();
+        assert_eq!(starts.lines().count(), 1, "{era}: {starts}");
+    }
+}
+
+#[test]
 fn wrong_configurations_are_reported_whole() {
     let folder = Folder::with("listne = \"x\"\n[downstreams.a__b]\ncommand = \"npx server\"\n");
     check(&folder, &["check"], 2, "", "did you mean `listen`?");

@@ -101,6 +101,27 @@ async fn nothing_outlives_a_gateway_that_is_killed() {
     assert!(until(Duration::from_secs(2), || !lives(watcher)), "the watcher goes when it is done");
 }
 
+/// It has left its parent, its group and its session, and has thrown its environment away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_helper_that_hides_does_not_outlive_a_gateway_that_is_killed() {
+    let told = tempfile::tempdir().unwrap();
+    let told = told.path().join("pid");
+    let server = gateway_testkit::stdio::command([""; 0]).join(" ");
+    let hide = format!("(env -i setsid sh -c 'echo $$ > {}; exec sleep 60' &)", told.display());
+    let script = format!("{hide}; exec {server}");
+    let folder = Folder::with(&format!("[downstreams.hides]\ncommand = [\"sh\", \"-c\", {script:?}]\n"));
+    let serving = Serving::start(&folder, &[]);
+    let client = HttpClient::connect(&serving.url, Speaks::modern()).await.unwrap();
+    let answer = client.call("1", "hides__echo", "{}").await.unwrap();
+    assert!(answer.result().is_some(), "{}", answer.text);
+    let helper = || fs::read_to_string(&told).ok()?.trim().parse().ok();
+    assert!(until(Duration::from_secs(20), || helper().is_some()), "{}", serving.log());
+    let helper = helper().unwrap();
+    assert!(lives(helper));
+    send("-KILL", serving.pid());
+    assert!(until(Duration::from_secs(5), || !lives(helper)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_ends_in_order_leaves_nothing_either() {
     let (mut serving, watcher, run) = start(&stubborn()).await;

@@ -3,7 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
 
 mod commands;
+mod http_sessions;
 mod lifeline;
+mod reload;
 mod serve;
 mod stdio;
 mod support;

@@ -62,7 +62,7 @@ impl Scene {
     fn load(&self) -> Result<Loaded, Problems> {
         let variables =
             self.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        load(&self.request, &variables.collect())
+        load(&self.request, &variables.collect()).outcome
     }
 
     #[track_caller]

@@ -92,6 +92,20 @@ const TOP_LEVEL: &[(&str, &[&str])] = &[
             "g.toml:1: allowed_origins[0]: \"https://a.example/\" is not an origin; hint: write scheme, host and port as a browser sends them, without a path: \"https://app.example\"",
         ],
     ),
+    (
+        "reload = { watch = \"no\", interval = 1, wach = true }",
+        &[
+            "g.toml:1: reload.watch: found a string where true or false is needed; hint: write true or false without quotes",
+            "g.toml:1: reload.interval: a duration needs a unit; hint: write \"1s\" for seconds, \"1ms\" for milliseconds",
+            "g.toml:1: reload.wach: unknown key `wach`; hint: did you mean `watch`?",
+        ],
+    ),
+    (
+        "lists = { strict = 1 }",
+        &[
+            "g.toml:1: lists.strict: found a number where true or false is needed; hint: write true or false without quotes",
+        ],
+    ),
     ("names = { max_length = 129 }", &["g.toml:1: names.max_length: must be 16 to 128"]),
     (
         "names = { characters = \"portabel\" }",
@@ -130,7 +144,7 @@ const TOP_LEVEL: &[(&str, &[&str])] = &[
     (
         "lists = { zzz = 1 }",
         &[
-            "g.toml:1: lists.zzz: unknown key `zzz`; hint: known here: page_size, budget, settle, ttl, max_pages, max_tools, max_definition_bytes",
+            "g.toml:1: lists.zzz: unknown key `zzz`; hint: known here: strict, page_size, budget, settle, ttl, max_pages, max_tools, max_definition_bytes",
         ],
     ),
 ];
@@ -218,6 +232,25 @@ const DOWNSTREAM: &[(&str, &[&str])] = &[
         "command = [\"x\"]\ncall_timeout = \"20m\"",
         &[
             "g.toml:3: downstreams.d.call_timeout: must not be longer than max_call_time, which is 10m; hint: raise max_call_time as well",
+        ],
+    ),
+    (
+        "command = [\"x\"]\nhealth = { interval = true, timeout = \"0s\" }\nrestarts = { limit = 0, period = 5 }",
+        &[
+            "g.toml:3: downstreams.d.health.interval: found true or false where a duration is needed; hint: write \"30s\" or \"250ms\"",
+            "g.toml:3: downstreams.d.health.timeout: must be 1ms to 1h",
+            "g.toml:4: downstreams.d.restarts.limit: must be 1 to 1000",
+            "g.toml:4: downstreams.d.restarts.period: a duration needs a unit; hint: write \"5s\" for seconds, \"5ms\" for milliseconds",
+        ],
+    ),
+    (
+        "url = \"https://a.example\"\nrestarts = { limit = 3 }",
+        &["g.toml:3: downstreams.d.restarts: belongs to a downstream with a command"],
+    ),
+    (
+        "command = [\"x\"]\nsharing = \"shared\"\npublic_tool_list = false",
+        &[
+            "g.toml:4: downstreams.d.public_tool_list: cannot be false for a downstream whose sessions all clients share; hint: remove it, or give each client its own session: sharing = \"per_client\"",
         ],
     ),
     (
@@ -385,7 +418,11 @@ fn the_place_names_variable_and_flag() {
         .variable("GATEWAY_LIMITS__IN_FLIGHT", "lots")
         .variable("GATEWAY_ALLOWED_HOSTS", "a.example,b/c")
         .variable("GATEWAY_LISTNE", "127.0.0.1:1")
-        .flags(Flags { listen: Some("nowhere".to_owned()), ..Flags::default() });
+        .flags(Flags {
+            listen: Some("nowhere".to_owned()),
+            watch_interval: Some("often".to_owned()),
+            ..Flags::default()
+        });
     assert_eq!(
         scene.problems(),
         [
@@ -393,6 +430,7 @@ fn the_place_names_variable_and_flag() {
             "environment variable GATEWAY_LIMITS__IN_FLIGHT: found a string where a whole number is needed; hint: write it without quotes",
             "environment variable GATEWAY_LISTNE: unknown key `listne`; hint: did you mean `listen`?",
             "--listen: \"nowhere\" is not an address to listen on; hint: write an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\"; port 0 takes a free one",
+            "--watch-interval: \"often\" is not a duration; hint: write \"250ms\", \"30s\", \"1m30s\" or \"2h\"",
         ]
     );
 }

@@ -1,4 +1,4 @@
-use crate::config::checked::{Names, ToolFilter};
+use crate::config::checked::{Health, Names, Reload, Restarts, ToolFilter};
 use std::time::Duration;
 
 use super::*;
@@ -11,8 +11,9 @@ shutdown_grace = "1m30s"
 admin = { listen = "127.0.0.1:9001" }
 names = { max_length = 128, characters = "protocol" }
 log = { format = "json", level = "debug" }
+reload = { watch = false, interval = "5s" }
 limits = { body_bytes = "8MiB", in_flight = 2000, session_idle = "1h" }
-lists = { page_size = 50, settle = "250ms" }
+lists = { page_size = 50, settle = "250ms", strict = true }
 
 [downstreams.files]
 command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"]
@@ -29,6 +30,8 @@ protocol = "2025-11-25"
 required = true
 max_message_bytes = 1048576
 supervision = { failures = 3, cooldown = "1m" }
+health = { interval = false, timeout = "2s" }
+restarts = { limit = 3, period = "2m" }
 
 [downstreams.search]
 url = "https://search.example/mcp?x=1"
@@ -36,6 +39,8 @@ headers = { Authorization = { env = "SEARCH_TOKEN", prefix = "Bearer " }, X-Key 
 tools = { allow = ["query", "fetch_*"], deny = ["fetch_secret"] }
 connect_timeout = "3s"
 enabled = false
+public_tool_list = false
+health = { interval = "0s" }
 
 [clients.desk]
 key = { env = "DESK_KEY" }
@@ -52,8 +57,9 @@ names: {max_length: 128, characters: protocol}
 log:
   format: json
   level: debug
+reload: {watch: false, interval: 5s}
 limits: &limits {body_bytes: 8MiB, in_flight: 2000, session_idle: 1h}
-lists: {page_size: 50, settle: 250ms, ttl: null}
+lists: {page_size: 50, settle: 250ms, ttl: null, strict: true}
 downstreams:
   files:
     command: [npx, -y, "@modelcontextprotocol/server-filesystem", /srv/docs]
@@ -70,12 +76,16 @@ downstreams:
     required: true
     max_message_bytes: 1048576
     supervision: {failures: 3, cooldown: 1m}
+    health: {interval: false, timeout: 2s}
+    restarts: {limit: 3, period: 2m}
   search:
     url: https://search.example/mcp?x=1
     headers: {Authorization: {env: SEARCH_TOKEN, prefix: "Bearer "}, X-Key: {file: key}}
     tools: {allow: [query, "fetch_*"], deny: [fetch_secret]}
     connect_timeout: 3s
     enabled: false
+    public_tool_list: false
+    health: {interval: 0s}
 clients:
   desk:
     key: {env: DESK_KEY}
@@ -90,8 +100,9 @@ const JSON: &str = r#"{
   "admin": {"listen": "127.0.0.1:9001"},
   "names": {"max_length": 128, "characters": "protocol"},
   "log": {"format": "json", "level": "debug"},
+  "reload": {"watch": false, "interval": "5s"},
   "limits": {"body_bytes": "8MiB", "in_flight": 2000, "session_idle": "1h"},
-  "lists": {"page_size": 50, "settle": "250ms", "ttl": null},
+  "lists": {"page_size": 50, "settle": "250ms", "ttl": null, "strict": true},
   "downstreams": {
     "files": {
       "command": ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"],
@@ -102,12 +113,13 @@ const JSON: &str = r#"{
       "call_timeout": "2m", "max_call_time": "20m", "startup_timeout": "10s", "terminate": "1s",
       "protocol": "2025-11-25", "required": true, "max_message_bytes": 1048576,
       "supervision": {"failures": 3, "cooldown": "1m"},
+      "health": {"interval": false, "timeout": "2s"}, "restarts": {"limit": 3, "period": "2m"},
     },
     "search": {
       "url": "https://search.example/mcp?x=1", /* not https://other.example */
       "headers": {"Authorization": {"env": "SEARCH_TOKEN", "prefix": "Bearer "}, "X-Key": {"file": "key"}},
       "tools": {"allow": ["query", "fetch_*"], "deny": ["fetch_secret"]},
-      "connect_timeout": "3s", "enabled": false
+      "connect_timeout": "3s", "enabled": false, "public_tool_list": false, "health": {"interval": "0s"}
     }
   },
   "clients": {"desk": {"key": {"env": "DESK_KEY"}}},
@@ -152,6 +164,8 @@ fn every_value_arrives() {
     assert_eq!(config.log, Log { format: LogFormat::Json, level: "debug".to_owned() });
     assert_eq!((config.limits.body_bytes, config.limits.in_flight), (8 << 20, 2000));
     assert_eq!((config.lists.page_size, config.lists.settle), (50, Duration::from_millis(250)));
+    assert!(config.lists.strict);
+    assert_eq!(config.reload, Reload { watch: false, interval: Duration::from_secs(5) });
     let variables: Vec<_> = config.secret_variables.iter().map(String::as_str).collect();
     assert_eq!(variables, ["DESK_KEY", "FILES_TOKEN", "SEARCH_TOKEN"]);
 
@@ -165,6 +179,10 @@ fn every_value_arrives() {
     assert_eq!(child.cwd, Some(scene.path().join("work")));
     assert_eq!((files.sharing, files.protocol), (Sharing::Shared, Protocol::Revision("2025-11-25")));
     assert_eq!((files.required, files.enabled, search.enabled), (true, true, false));
+    assert_eq!(files.health, Health { interval: None, timeout: Duration::from_secs(2) });
+    assert_eq!(child.restarts, Restarts { limit: 3, period: Duration::from_secs(120) });
+    assert_eq!((files.public_tool_list, search.public_tool_list), (true, false));
+    assert_eq!(search.health, Health { interval: None, timeout: Duration::from_secs(5) });
     assert_eq!(files.tools, ToolFilter { allow: vec!["*".to_owned()], deny: vec![] });
 
     let server = remote(search);
@@ -195,6 +213,13 @@ fn what_is_not_written_has_the_published_default() {
         (Duration::from_secs(60), Duration::from_secs(600))
     );
     assert_eq!(downstream.pool.max, None);
+    assert_eq!(config.reload, Reload { watch: true, interval: Duration::from_secs(1) });
+    assert_eq!((config.lists.strict, downstream.public_tool_list), (false, true));
+    assert_eq!(
+        downstream.health,
+        Health { interval: Some(Duration::from_secs(30)), timeout: Duration::from_secs(5) }
+    );
+    assert_eq!(command(downstream).restarts, Restarts { limit: 5, period: Duration::from_secs(60) });
     assert_eq!(downstream.max_message_bytes, 16_777_216);
     assert_eq!(command(downstream).inherit_env, InheritEnv::Minimal);
     assert_eq!(command(downstream).terminate, Duration::from_secs(2));
@@ -231,12 +256,15 @@ fn later_layers_win_and_tables_merge() {
         listen: Some("localhost:4".to_owned()),
         allow_hosts: vec!["d".to_owned()],
         log_format: Some(LogFormat::Json),
+        watch: Some(false),
+        watch_interval: Some("3s".to_owned()),
         ..Flags::default()
     };
     let config = scene.flags(flags).good().config;
     assert_eq!(config.listen, "127.0.0.1:4".parse().unwrap());
     assert_eq!(config.allowed_hosts, ["c", "d"]);
     assert_eq!(config.log.format, LogFormat::Json);
+    assert_eq!(config.reload, Reload { watch: false, interval: Duration::from_secs(3) });
 }
 
 #[test]
@@ -272,6 +300,44 @@ fn without_a_file_the_folder_and_then_the_built_in_default_are_used() {
     let loaded =
         Scene::new().file("gateway.toml", "[downstreams.d]\ncommand = [\"./server\", \"./x\"]").good();
     assert_eq!(loaded.source, Source::Found(PathBuf::from("gateway.toml")));
+}
+
+#[test]
+fn every_file_that_is_read_is_told_whatever_comes_of_it() {
+    let told = |scene: &Scene| {
+        let attempt = load(&scene.request, &Environment::default());
+        let name = |path: &PathBuf| path.strip_prefix(scene.path()).unwrap().display().to_string();
+        let there = |stamp: &Option<Stamp>| if stamp.is_some() { "there" } else { "missing" };
+        let files = attempt.files.iter().map(|(path, stamp)| format!("{} {}", name(path), there(stamp)));
+        (attempt.outcome.is_ok(), files.collect::<Vec<_>>())
+    };
+    let text = "[downstreams.d]\ncommand = [\"x\"]\nenv = { A = { file = \"deep/key\" } }\n";
+    let scene = Scene::with("g.toml", text).config("h.json", r#"{"mcpServers": {}}"#).file("deep/key", "k");
+    let expected = ["deep/key there", "g.toml there", "h.json there"].map(str::to_owned);
+    assert_eq!(told(&scene), (true, expected.to_vec()));
+    std::fs::remove_file(scene.path().join("deep/key")).unwrap();
+    let expected = ["deep/key missing", "g.toml there", "h.json there"].map(str::to_owned);
+    assert_eq!(told(&scene), (false, expected.to_vec()));
+    let text = "[downstreams.d]\nurl = \"https://a.example\"\nca_file = \"ca.pem\"\n";
+    let expected = ["ca.pem missing", "g.toml there"].map(str::to_owned);
+    assert_eq!(told(&Scene::with("g.toml", text)), (false, expected.to_vec()));
+    let mut gone = Scene::new();
+    gone.request.files = vec![PathBuf::from("a.toml")];
+    assert_eq!(told(&gone), (false, vec!["a.toml missing".to_owned()]));
+    assert_eq!(told(&Scene::new()), (true, vec![]), "the demonstration has no file");
+}
+
+#[test]
+fn other_certificates_in_the_same_file_are_another_server() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/gateway-transport-http/tests/http/certs");
+    let pem = |name: &str| std::fs::read_to_string(format!("{folder}/{name}.pem")).unwrap();
+    let text = "[downstreams.d]\nurl = \"https://a.example\"\nca_file = \"ca.pem\"\n";
+    let mut scene = Scene::with("g.toml", text).file("ca.pem", &pem("ca"));
+    let before = scene.good().config;
+    scene = scene.file("ca.pem", &pem("ca"));
+    assert_eq!(scene.good().config, before, "written again");
+    scene = scene.file("ca.pem", &pem("server"));
+    assert_ne!(scene.good().config, before);
 }
 
 #[test]

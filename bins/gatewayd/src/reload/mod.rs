@@ -1,0 +1,182 @@
+//! A configuration that is read again while the gateway runs (P-14 to P-20).
+//!
+//! **For**: seeing that its files have changed, or being told by SIGHUP; taking a good configuration on and
+//! leaving what it does not concern alone; refusing a bad one whole.
+//!
+//! **Must not know**: what any key means. [`change`] says what is different, [`Topology`] and the edge's
+//! [`Settings`] take it on.
+
+mod change;
+mod watch;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use gateway_server::Settings;
+use tokio::signal::unix::Signal;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+
+use crate::command::Terminal;
+use crate::config::{self, Config, Environment, Loaded, Note, Request, Stamp, Stamps};
+use crate::gateway;
+use crate::topology::Topology;
+
+pub(crate) use change::{Change, Face};
+
+use change::Changes;
+use watch::{Looks, Watch};
+
+/// What a running gateway was started with.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) request: Request,
+    pub(crate) loaded: Loaded,
+    pub(crate) files: Stamps,
+}
+
+/// Keeps a running gateway to its configuration.
+pub(crate) struct Reloader {
+    request: Request,
+    /// What is in use: the last good configuration, but for keys that need a restart.
+    running: Config,
+    /// Remarks that were made already.
+    notes: Vec<Note>,
+    watch: Watch,
+    face: Face,
+    topology: Topology,
+    settings: Option<Settings>,
+}
+
+impl Reloader {
+    /// `settings` are those of the HTTP face; the other one has none.
+    pub(crate) fn new(start: Start, topology: Topology, settings: Option<Settings>) -> Self {
+        let Start { mut request, loaded, files } = start;
+        if let config::Source::Found(path) = loaded.source {
+            // Else the demonstration would replace a configuration whose file is gone.
+            request.files = vec![path];
+        }
+        Self {
+            request,
+            running: loaded.config,
+            notes: loaded.notes,
+            watch: Watch::new(files),
+            face: if settings.is_some() { Face::Http } else { Face::Stdio },
+            topology,
+            settings,
+        }
+    }
+
+    /// Reloads whenever there is reason to, one after the other; signals that come meanwhile lead to one more.
+    /// Dropping the future may leave a reload half done, so only the end of the gateway may.
+    pub(crate) async fn run(mut self, mut hangup: Signal, terminal: Terminal) {
+        loop {
+            let reason = tokio::select! {
+                _ = hangup.recv() => "SIGHUP",
+                () = self.changed() => "files changed",
+            };
+            if terminal.is_gone() {
+                // Nobody asked for a reload; the gateway is about to stop.
+                return;
+            }
+            self.reload(reason).await;
+        }
+    }
+
+    /// Waits until a file has changed. Cancel-safe.
+    async fn changed(&mut self) {
+        let config::Reload { watch, interval } = self.running.reload;
+        if !watch {
+            std::future::pending::<()>().await;
+        }
+        loop {
+            sleep(interval).await;
+            let files: Vec<_> = self.watch.files().map(ToOwned::to_owned).collect();
+            // Without an answer of the disk there is nothing to judge.
+            let Ok(looks) = spawn_blocking(move || look(files)).await else { continue };
+            let seen = self.watch.see(looks, Instant::now(), interval);
+            for (file, error) in seen.errors {
+                let file = file.display();
+                tracing::warn!(%file, %error, "cannot see whether a file of the configuration has changed");
+            }
+            if seen.is_change {
+                return;
+            }
+        }
+    }
+
+    async fn reload(&mut self, reason: &'static str) {
+        let request = self.request.clone();
+        let loading = spawn_blocking(move || config::load(&request, &Environment::of_process()));
+        let attempt = match loading.await {
+            Ok(attempt) => attempt,
+            Err(error) => return self.reject(reason, &[error.to_string()]),
+        };
+        self.watch.was_read(attempt.files, attempt.outcome.is_ok());
+        let adopted = match attempt.outcome {
+            Ok(loaded) => self.adopt(reason, loaded).await.map_err(|error| vec![format!("{error:#}")]),
+            Err(problems) => Err(problems.0.iter().map(ToString::to_string).collect()),
+        };
+        match adopted {
+            Ok(()) => self.count(true),
+            Err(problems) => self.reject(reason, &problems),
+        }
+    }
+
+    /// Takes a configuration on. What can fail comes before anything is touched (P-19).
+    async fn adopt(&mut self, reason: &'static str, loaded: Loaded) -> anyhow::Result<()> {
+        let (waiting, config) = change::needs_restart(self.face, &self.running, loaded.config);
+        let changes = Changes::between(&self.running, &config);
+        let edge = match self.face {
+            Face::Http => change::edge_keys(&self.running, &config),
+            Face::Stdio => Vec::new(),
+        };
+        let names = |changes: &[Change]| changes.iter().map(Change::name).collect::<Vec<_>>().join(" ");
+        let (added, changed) = (names(&changes.added), names(&changes.changed));
+        let (removed, kept, settings) = (names(&changes.removed), changes.kept, edge.join(" "));
+        let steps = self.topology.prepare(&config, changes.into_all())?;
+        if let Some(edge) = &self.settings {
+            edge.replace(gateway::server_config(&config)).context("the configuration as it would be used")?;
+        }
+        self.topology.apply(steps).await;
+        tracing::info!(reason, added, changed, removed, kept, settings, "configuration reloaded");
+        if !waiting.is_empty() {
+            let keys = waiting.join(" ");
+            tracing::warn!(keys, "some keys keep their values until the gateway is restarted");
+        }
+        for note in loaded.notes.iter().filter(|note| !self.notes.contains(note)) {
+            tracing::info!("configuration: {note}");
+        }
+        (self.running, self.notes) = (config, loaded.notes);
+        Ok(())
+    }
+
+    fn reject(&self, reason: &'static str, problems: &[String]) {
+        for problem in problems {
+            tracing::error!("configuration: {problem}");
+        }
+        let files = self.request.files.iter().map(|file| file.display().to_string());
+        let (files, count) = (files.collect::<Vec<_>>().join(" "), problems.len());
+        tracing::error!(
+            reason,
+            files,
+            problems = count,
+            "configuration rejected, the one in use stays; mend it and save it or send SIGHUP"
+        );
+        self.count(false);
+    }
+
+    fn count(&self, applied: bool) {
+        if let Some(settings) = &self.settings {
+            settings.count_reload(applied);
+        }
+    }
+}
+
+fn look(files: Vec<PathBuf>) -> Looks {
+    let stamped = |file: PathBuf| {
+        let stamp = Stamp::of(&file);
+        (file, stamp)
+    };
+    files.into_iter().map(stamped).collect()
+}

@@ -1,0 +1,164 @@
+//! The downstreams behind a running gateway: one is added, changed or removed, and the others do not notice.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use gateway_catalog::{LiveCatalog, Signal, Source};
+use gateway_domain::DownstreamName;
+use gateway_registry::{ManagedDownstream, Manager};
+use gateway_transport_stdio::lifeline::Lifeline;
+use tokio::task::JoinSet;
+
+use crate::{config, downstream, lifeline, reload::Change};
+
+/// What downstreams are made with besides their configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// Through which each downstream that is there tells the catalogue about itself.
+    signals: Mutex<HashMap<DownstreamName, Arc<Signal>>>,
+    /// Started with the first child process there is.
+    lifeline: Mutex<Option<Arc<Lifeline>>>,
+}
+
+impl Parts {
+    /// The downstream, ready to be started, and the source of its list; the first only if it is enabled.
+    pub(crate) fn make(
+        &self,
+        config: &config::Config,
+        downstream: &config::Downstream,
+    ) -> anyhow::Result<(Option<ManagedDownstream>, Source)> {
+        let signal = Arc::new(Signal::new());
+        let managed = downstream.enabled.then(|| {
+            let lifeline = matches!(downstream.reach, config::Reach::Command(_)).then(|| self.lifeline());
+            downstream::manage(config, downstream, signal.clone(), lifeline.flatten())
+        });
+        Ok((managed.transpose()?, downstream::source(downstream, signal)))
+    }
+
+    /// Takes note of the signal that a source has from now on.
+    pub(crate) fn keep(&self, source: &Source) {
+        self.signals().insert(source.name.clone(), source.signal.clone());
+    }
+
+    /// Another source for the downstream that is there.
+    fn relist(&self, downstream: &config::Downstream) -> Source {
+        let signal = self.signals().get(&downstream.name).cloned().unwrap_or_default();
+        downstream::source(downstream, signal)
+    }
+
+    fn lifeline(&self) -> Option<Arc<Lifeline>> {
+        let mut lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner);
+        if lifeline.is_none() {
+            *lifeline = lifeline::start();
+        }
+        lifeline.clone()
+    }
+
+    fn signals(&self) -> std::sync::MutexGuard<'_, HashMap<DownstreamName, Arc<Signal>>> {
+        // Every critical section is one operation on the map.
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What runs, with what it is made of. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Topology {
+    pub(crate) manager: Manager,
+    pub(crate) catalog: LiveCatalog,
+    parts: Arc<Parts>,
+}
+
+/// One change, prepared so far that it cannot fail.
+pub(crate) enum Step {
+    Start(ManagedDownstream, Source),
+    Relist(Source),
+    Stop(Source),
+    Remove(DownstreamName),
+}
+
+impl Topology {
+    pub(crate) fn new(manager: Manager, catalog: LiveCatalog, parts: Parts) -> Self {
+        Self { manager, catalog, parts: Arc::new(parts) }
+    }
+
+    /// Makes everything that the changes need, of which nothing runs yet.
+    ///
+    /// # Errors
+    /// What a downstream's transport does not accept.
+    pub(crate) fn prepare(
+        &self,
+        config: &config::Config,
+        changes: impl Iterator<Item = Change>,
+    ) -> anyhow::Result<Vec<Step>> {
+        let step = |change| {
+            Ok(match change {
+                Change::Start(downstream) => match self.parts.make(config, &downstream)? {
+                    (Some(managed), source) => Step::Start(managed, source),
+                    (None, source) => Step::Relist(source),
+                },
+                Change::Relist(downstream) => Step::Relist(self.parts.relist(&downstream)),
+                Change::Stop(downstream) => Step::Stop(self.parts.relist(&downstream)),
+                Change::Remove(name) => Step::Remove(name),
+            })
+        };
+        changes.map(step).collect()
+    }
+
+    /// Takes the changes on, side by side: one that is slow to end holds up no other. Dropping the future
+    /// leaves some undone.
+    pub(crate) async fn apply(&self, steps: Vec<Step>) {
+        let mut running = JoinSet::new();
+        for step in steps {
+            let topology = self.clone();
+            running.spawn(async move { topology.take(step).await });
+        }
+        while let Some(done) = running.join_next().await {
+            if let Err(error) = done {
+                tracing::error!(%error, "changing a downstream failed");
+            }
+        }
+    }
+
+    async fn take(&self, step: Step) {
+        match step {
+            Step::Start(managed, source) => {
+                let name = source.name.clone();
+                // The registry knows the new one at once, and starts it when the one before has ended. Its list
+                // is waited for from now on: who went on reading the old one's would only see it end.
+                let (inserted, ()) = tokio::join!(biased; self.manager.insert(managed), self.relist(source));
+                if let Err(error) = inserted {
+                    tracing::error!(downstream = %name, %error, "cannot be started");
+                }
+            }
+            Step::Relist(source) => self.relist(source).await,
+            Step::Stop(source) => {
+                let name = source.name.clone();
+                // Nobody is offered its tools while it ends.
+                self.relist(source).await;
+                self.manager.remove(&name).await;
+            }
+            Step::Remove(name) => {
+                self.catalog.remove(&name).await;
+                self.manager.remove(&name).await;
+                self.parts.signals().remove(&name);
+            }
+        }
+    }
+
+    async fn relist(&self, source: Source) {
+        self.parts.keep(&source);
+        self.catalog.insert(source).await;
+    }
+
+    /// Ends everything in order, side by side (P-W19).
+    pub(crate) async fn close(&self) {
+        self.catalog.close().await;
+        self.manager.close().await;
+        let lifeline = self.parts.lifeline.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(lifeline) = lifeline {
+            lifeline.close().await;
+        }
+    }
+}
