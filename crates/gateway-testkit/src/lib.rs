@@ -8,6 +8,7 @@
 //! - [`client`]: a client for both eras, and [`client::raw`] for what no client would send.
 //! - [`fixtures`]: literal definitions and results to compare bytes with.
 //! - [`Profile`]: what a fake offers.
+//! - [`scenario`]: whole scenarios against a gateway program.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -27,6 +28,7 @@
 pub mod client;
 pub mod fixtures;
 pub mod http;
+pub mod scenario;
 pub mod stdio;
 
 mod behaviour;

@@ -25,6 +25,7 @@
 //! | `--ignore-eof`, `--ignore-term` | outlives the end of stdin, or SIGTERM |
 //! | `--grandchild` | starts a copy that sleeps, holds stdout open; `grandchild pid=N` on stderr |
 //! | `--grandchild-escapes` | the same in a process group of its own |
+//! | `--grandchild-session` | the same in a session of its own; it may come besides one of the others |
 //! | `--stderr-flood RATE\|unlimited` | bytes a second on stderr |
 //! | `--noise N` | N lines that are no JSON before each answer |
 //! | `--shuffle` | each call's answer waits a random time, so answers overtake each other |
@@ -35,9 +36,13 @@
 //! | `--progress-always N` | N progress notifications before every answer to a call with a token |
 //! | `--faulty-while FILE` | faults count only if FILE is there when the process starts: remove it to heal |
 //! | `--starts-file FILE` | appends a line with the pid at each start |
+//! | `--requests-file FILE` | appends a line for each request it takes: pid, method, raw arguments |
+//! | `--control FILE` | FILE holds the fault of the moment, looked at at the start and for each request: `exit`, `hang`, `garbage`, nothing |
+//! | `--new-session` | leads a session of its own |
 //! | `--sleep` | does nothing at all until its lifetime ends |
 //! | `--lifetime MS` | the process ends itself after that (10 minutes), so that no test leaves one behind |
 
+mod control;
 mod facts;
 mod options;
 mod process;
@@ -59,8 +64,9 @@ use tokio::{
 
 pub use self::program::{command, fake_mcp};
 use self::{
+    control::Fault,
     options::Options,
-    process::{close_stdout, flood, ignore_term, note_start, start_grandchild},
+    process::{close_stdout, flood, ignore_term, note_start, start_grandchildren},
 };
 use crate::{
     engine::{Conversation, Engine, acknowledgement, locked, subscription},
@@ -86,6 +92,14 @@ pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     if let Some(why) = options.starts_file.as_ref().and_then(|file| note_start(file).err()) {
         eprintln!("fake-mcp: --starts-file: {why}");
         return 2;
+    }
+    if options.new_session {
+        // It fails only for the leader of a group, who cannot leave it.
+        let _ = rustix::process::setsid();
+    }
+    if Fault::of_the_moment(&options) == Some(Fault::Exit) {
+        eprintln!("fake-mcp: exiting with 1 as told");
+        return 1;
     }
     if let Some(code) = options.exit {
         eprintln!("fake-mcp: exiting with {code} as told");
@@ -113,9 +127,7 @@ async fn serve(options: Options, facts: Vec<(&'static str, String)>) -> i32 {
     if options.ignore_term {
         tokio::spawn(ignore_term());
     }
-    if options.grandchild || options.grandchild_escapes {
-        start_grandchild(&options);
-    }
+    start_grandchildren(&options);
     if let Some(rate) = options.stderr_flood {
         tokio::spawn(flood(rate));
     }
@@ -292,6 +304,13 @@ async fn take(fake: &Arc<Fake>, text: &str) {
     let Some(message) = Message::parse(text) else {
         return fake.line(&Refusal::new(-32700, 400, "this line is no JSON object").render(None)).await;
     };
+    control::note_request(&fake.options, &message);
+    match Fault::of_the_moment(&fake.options) {
+        Some(Fault::Exit) => std::process::exit(1),
+        Some(Fault::Hang) => return,
+        Some(Fault::Garbage) => return fake.line(r#"{"jsonrpc":"2.0", oops"#).await,
+        None => {}
+    }
     if message.is_call() && fake.options.stop_reading {
         std::future::pending::<()>().await;
     }

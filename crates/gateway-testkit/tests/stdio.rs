@@ -250,6 +250,34 @@ async fn faults_tied_to_a_file_heal_and_starts_are_counted() {
 }
 
 #[tokio::test]
+async fn a_control_file_orders_faults_of_the_moment_and_requests_are_recorded() {
+    let folder = std::env::temp_dir().join(format!("testkit-control-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (control, requests) = (folder.join("control"), folder.join("requests"));
+    let switches = format!("--control {} --requests-file {}", control.display(), requests.display());
+    let client = start(&switches, Speaks::modern()).await;
+    assert_eq!(client.call("1", "echo", r#"{ "n":1}"#).await.unwrap().status, 200);
+    std::fs::write(&control, "hang").unwrap();
+    let hanging = client.call("2", "echo", "{}");
+    assert!(tokio::time::timeout(Duration::from_millis(150), hanging).await.is_err());
+    std::fs::write(&control, "garbage\n").unwrap();
+    tokio::select! {
+        answer = client.call("3", "echo", "{}") => panic!("{answer:?}"),
+        line = client.wait_for("oops", SOON) => assert!(line.is_ok()),
+    }
+    std::fs::remove_file(&control).unwrap();
+    assert_eq!(client.call("4", "echo", "{}").await.unwrap().status, 200);
+    std::fs::write(&control, "exit").unwrap();
+    assert!(client.call("5", "echo", "{}").await.is_err());
+    let again = start(&switches, Speaks::modern()).await;
+    assert!(!again.exited(SOON).await.unwrap().success(), "it also holds at the start");
+    let recorded = std::fs::read_to_string(&requests).unwrap();
+    let first = format!("{} tools/call {{ \"n\":1}}", client.pid());
+    assert_eq!((recorded.lines().next(), recorded.lines().count()), (Some(first.as_str()), 5));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
 async fn definitions_from_a_file_are_listed_as_they_are() {
     let file = std::env::temp_dir().join(format!("testkit-tools-{}.json", std::process::id()));
     std::fs::write(&file, format!("[ {} ,\n{{\"name\":\"own\",\"x\": 1.0}}]", fixtures::ODD_TOOL)).unwrap();
@@ -297,6 +325,26 @@ async fn an_escaped_grandchild_has_its_own_group() {
         let group = stat.rsplit(')').next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
         assert_eq!(group == pid, escapes, "{stat}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn grandchildren_may_be_two_and_one_leads_a_session() {
+    let client = start("--grandchild --grandchild-session --lifetime 5000", Speaks::modern()).await;
+    client.call("1", "echo", "{}").await.unwrap();
+    client.wait_for_stderr("grandchild pid=", SOON).await.unwrap();
+    let leads = |line: &str| {
+        let pid = line.rsplit('=').next().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(3)) == Some(pid)
+    };
+    let found = tokio::time::timeout(SOON, async {
+        while client.stderr().lines().filter(|line| leads(line)).count() != 1 {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert!(found.await.is_ok(), "{}", client.stderr());
+    assert_eq!(client.stderr().lines().count(), 2);
 }
 
 #[tokio::test]

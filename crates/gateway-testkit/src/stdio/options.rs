@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) profile: Profile,
     pub(crate) faulty_while: Option<String>,
     pub(crate) starts_file: Option<String>,
+    pub(crate) requests_file: Option<String>,
+    pub(crate) control: Option<String>,
     pub(crate) start_delay: Duration,
     pub(crate) lifetime: Option<Duration>,
     pub(crate) silent: bool,
@@ -35,6 +37,8 @@ pub(crate) struct Options {
     pub(crate) ignore_term: bool,
     pub(crate) grandchild: bool,
     pub(crate) grandchild_escapes: bool,
+    pub(crate) grandchild_session: bool,
+    pub(crate) new_session: bool,
     pub(crate) sleep: bool,
     pub(crate) long_line: Option<u64>,
     pub(crate) close_stdout: bool,
@@ -66,9 +70,9 @@ impl Options {
         if self.faulty_while.as_ref().is_none_or(|file| std::path::Path::new(file).exists()) {
             return self;
         }
-        let Self { argv, mut profile, lifetime, starts_file, crlf, .. } = self;
+        let Self { argv, mut profile, lifetime, starts_file, requests_file, control, crlf, .. } = self;
         (profile.hang_on, profile.crash_on) = (None, None);
-        Self { argv, profile, lifetime, starts_file, crlf, ..Self::default() }
+        Self { argv, profile, lifetime, starts_file, requests_file, control, crlf, ..Self::default() }
     }
 
     /// Switches without a value.
@@ -80,6 +84,8 @@ impl Options {
             "--ignore-term" => &mut self.ignore_term,
             "--grandchild" => &mut self.grandchild,
             "--grandchild-escapes" => &mut self.grandchild_escapes,
+            "--grandchild-session" => &mut self.grandchild_session,
+            "--new-session" => &mut self.new_session,
             "--sleep" => &mut self.sleep,
             "--close-stdout" => &mut self.close_stdout,
             "--answer-twice" => &mut self.answer_twice,
@@ -125,6 +131,8 @@ impl Options {
             "--start-delay" => self.start_delay = rest.millis(switch)?,
             "--faulty-while" => self.faulty_while = Some(rest.text(switch)?),
             "--starts-file" => self.starts_file = Some(rest.text(switch)?),
+            "--requests-file" => self.requests_file = Some(rest.text(switch)?),
+            "--control" => self.control = Some(rest.text(switch)?),
             "--lifetime" => self.lifetime = Some(rest.millis(switch)?),
             "--exit" => self.exit = Some(rest.number(switch)?),
             "--exit-after" => self.exit_after = Some(rest.number(switch)?),

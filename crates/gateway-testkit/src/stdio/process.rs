@@ -26,9 +26,24 @@ pub(crate) async fn ignore_term() {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "tests read the pid there")]
-pub(crate) fn start_grandchild(options: &Options) {
-    let Ok(program) = std::env::current_exe() else { return };
+/// One for each way to be related that was asked for; of the first two only the farther one.
+pub(crate) fn start_grandchildren(options: &Options) {
+    if options.grandchild || options.grandchild_escapes {
+        let mut command = sleeper(options);
+        if options.grandchild_escapes {
+            command.process_group(0);
+        }
+        start(command);
+    }
+    if options.grandchild_session {
+        let mut command = sleeper(options);
+        command.arg("--new-session");
+        start(command);
+    }
+}
+
+fn sleeper(options: &Options) -> Command {
+    let program = std::env::current_exe().unwrap_or_else(|_| "fake-mcp".into());
     let mut command = Command::new(program);
     command.arg("--sleep").stdin(Stdio::null());
     if let Some(marker) = &options.profile.marker {
@@ -37,9 +52,11 @@ pub(crate) fn start_grandchild(options: &Options) {
     if let Some(lifetime) = options.lifetime {
         command.args(["--lifetime", &lifetime.as_millis().to_string()]);
     }
-    if options.grandchild_escapes {
-        command.process_group(0);
-    }
+    command
+}
+
+#[expect(clippy::print_stderr, reason = "tests read the pid there")]
+fn start(mut command: Command) {
     match command.spawn() {
         Ok(child) => eprintln!("grandchild pid={}", child.id()),
         Err(why) => eprintln!("fake-mcp: no grandchild: {why}"),
@@ -49,7 +66,7 @@ pub(crate) fn start_grandchild(options: &Options) {
 /// Replaces this process by a silent copy of itself without stdout: the one way to close it in safe code.
 #[expect(clippy::print_stderr, reason = "stderr is what a server has for people")]
 pub(crate) fn close_stdout(options: &Options) {
-    let dropped = ["--close-stdout", "--grandchild", "--grandchild-escapes"];
+    let dropped = ["--close-stdout", "--grandchild", "--grandchild-escapes", "--grandchild-session"];
     let kept = options.argv.iter().filter(|a| !dropped.contains(&a.as_str()));
     let Ok(program) = std::env::current_exe() else { return };
     let why = Command::new(program).args(kept).arg("--silent").stdout(Stdio::null()).exec();

@@ -21,7 +21,7 @@ pub fn command<S: AsRef<str>>(switches: impl IntoIterator<Item = S>) -> Vec<Stri
 ///
 /// `cargo test -p X` builds no programs of X's dev-dependencies, so the first call in a process looks for the
 /// program beside the running test (`target/PROFILE/fake-mcp`) and, unless it is newer than its sources, has
-/// cargo build it into the same target folder. Processes that do so at once wait for each other on cargo's
+/// cargo build it into the same target folder. For a program in that folder, whatever stands beside it will do. Processes that do so at once wait for each other on cargo's
 /// lock. Later calls cost nothing.
 ///
 /// # Panics
@@ -35,6 +35,11 @@ fn locate() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let profile = profile_dir(&exe).ok_or_else(|| format!("{} is in no target folder", exe.display()))?;
     let program = profile.join(format!("fake-mcp{}", std::env::consts::EXE_SUFFIX));
+    // A program, unlike a test, is built together with the fake beside it, and may have been moved since.
+    let is_program = exe.parent() == Some(profile);
+    if is_program && program.is_file() {
+        return Ok(program);
+    }
     if !is_fresh(&program) {
         build(profile)?;
     }
