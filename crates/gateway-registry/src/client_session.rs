@@ -149,7 +149,12 @@ impl ClientSession {
 
     /// Tries a call once. An ended session is given up, so that the next try finds another.
     pub(crate) async fn attempt(&self, call: &ToolCall<'_>) -> Attempt {
-        let link = match self.link(&call.downstream, call.exchange).await {
+        let link = tokio::select! {
+            biased;
+            link = self.link(&call.downstream, call.exchange) => link,
+            error = call.downstream.health.overdue() => Err(error),
+        };
+        let link = match link {
             Ok(link) => link,
             Err(error) => return call.not_begun(error),
         };

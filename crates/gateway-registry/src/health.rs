@@ -8,7 +8,10 @@ use std::{
 };
 
 use gateway_domain::{DownstreamFault, DownstreamName, DownstreamObserver, Error, SessionCounts};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 use crate::{
     SupervisorConfig,
@@ -70,6 +73,8 @@ pub struct Health {
     /// Sessions with a request that failed and none that was answered since.
     doubtful: Mutex<Vec<Weak<Observed>>>,
     told: Mutex<Told>,
+    /// While opening a session takes much longer than it did before: until when at most.
+    overdue: watch::Sender<Option<Instant>>,
     counters: Counters,
 }
 
@@ -122,6 +127,7 @@ impl Health {
             is_over: AtomicBool::default(),
             doubtful: Mutex::default(),
             told: Mutex::default(),
+            overdue: watch::Sender::new(None),
             counters: Counters::default(),
         }
     }
@@ -146,6 +152,24 @@ impl Health {
         }
         let refusal = self.calls().refusal(Instant::now());
         Err(DownstreamFault::Broken { retry_in: refusal.retry_in, reason: refusal.reason }.before(&self.name))
+    }
+
+    /// Completes when opening a session takes much longer than it did before: whoever waits for one is then
+    /// refused. Cancel-safe.
+    pub(crate) async fn overdue(&self) -> Error {
+        let mut overdue = self.overdue.subscribe();
+        // The sender is here, so this does not fail.
+        let until = match overdue.wait_for(Option::is_some).await {
+            Ok(until) => until.unwrap_or_else(Instant::now),
+            Err(_) => Instant::now(),
+        };
+        let retry_in = until.saturating_duration_since(Instant::now());
+        let reason = OVERDUE.to_owned();
+        DownstreamFault::Broken { retry_in, reason }.before(&self.name)
+    }
+
+    pub(crate) fn overdue_for(&self, time: Option<Duration>) {
+        self.overdue.send_replace(time.map(|time| Instant::now() + time));
     }
 
     /// Whether somebody watches its sessions.
@@ -282,6 +306,9 @@ impl fmt::Debug for Health {
             .finish_non_exhaustive()
     }
 }
+
+/// Why callers are refused who would have to wait for a creation that is overdue.
+pub(crate) const OVERDUE: &str = "a session takes much longer to open than before";
 
 /// A probe on its way. Dropped without an outcome it counts for nothing (R-W4).
 pub(crate) struct Probe {

@@ -101,9 +101,23 @@ async fn silence(held: Option<Arc<Kept>>) -> Option<String> {
     answer.err().filter(|_| is_silence).map(|error| reason(&error))
 }
 
-/// Finds out with a new session whether the downstream can be used.
+/// Finds out whether the downstream can be used: while nothing but timeouts speaks against it, by asking the
+/// sessions that they came from, else with a new one.
 async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Probe) {
-    let session = match downstream.open_probe().await {
+    if !probe.is_refusing() {
+        match hear_out(health).await {
+            Heard::Answer => return probe.passed(),
+            Heard::Silence(reason) => return probe.failed(reason, Instant::now()),
+            Heard::Nobody => {}
+        }
+    }
+    let opened = tokio::select! {
+        biased;
+        opened = downstream.open_probe() => opened,
+        // Nobody can be served while this goes on.
+        error = health.overdue(), if !probe.is_refusing() => Err(error),
+    };
+    let session = match opened {
         Ok(session) => session,
         Err(error) => return not_opened(probe, &error),
     };
@@ -121,6 +135,50 @@ async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Pro
             probe.failed(reason(&error), Instant::now());
             session.discard().await;
         }
+    }
+}
+
+/// What sessions say whose calls have timed out.
+enum Heard {
+    /// One answers: the calls were slow, not the downstream (P-45).
+    Answer,
+    Silence(String),
+    /// There is none that has not been asked already.
+    Nobody,
+}
+
+/// Asks the sessions in doubt. If one answers, those that do not are retired.
+async fn hear_out(health: &Health) -> Heard {
+    let (deaf, asked): (Vec<_>, Vec<_>) =
+        health.take_doubtful().into_iter().partition(|session| session.is_deaf());
+    deaf.iter().for_each(|session| session.doubt());
+    let mut answers = JoinSet::new();
+    for session in asked {
+        answers.spawn(async move {
+            let answer = session.ping().await;
+            let is_silent = Verdict::of(&answer).is_silence(session.is_open());
+            (session, is_silent.then(|| answer.err().map_or_else(String::new, |error| reason(&error))))
+        });
+    }
+    // Each has the health's timeout; a panic has been reported by its hook.
+    let (mut silent, mut why, mut heard) = (deaf, None, false);
+    while let Some(answer) = answers.join_next().await {
+        match answer {
+            Ok((session, Some(reason))) => {
+                silent.push(session);
+                why = Some(reason);
+            }
+            Ok((_, None)) => heard = true,
+            Err(_) => {}
+        }
+    }
+    match (heard, why) {
+        (true, _) => {
+            silent.iter().for_each(|session| session.retire());
+            Heard::Answer
+        }
+        (false, Some(reason)) => Heard::Silence(reason),
+        (false, None) => Heard::Nobody,
     }
 }
 

@@ -182,7 +182,8 @@ impl Observed {
         now
     }
 
-    fn doubt(&self) {
+    /// Has it looked at when the downstream is known to be well.
+    pub(crate) fn doubt(&self) {
         self.is_doubtful.store(true, Relaxed);
         if !self.is_listed.swap(true, Relaxed) {
             self.health.doubt(self.me.clone());

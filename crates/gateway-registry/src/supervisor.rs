@@ -10,6 +10,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     Health, RestartBudget,
     breaker::{Admission, Breaker, Cooldown, Failure, Refusal},
+    health,
     jitter::Jitter,
     restarts::{Leave, Restarts, Start},
     verdict::reason,
@@ -71,6 +72,8 @@ impl<F: Factory> SupervisedFactory<F> {
         let state = State {
             breaker: Breaker::new(limit, cooldown, Jitter::random(), Instant::now()),
             restarts: restarts.map(|budget| Restarts::new(budget, Jitter::random())),
+            usual: None,
+            overdue: 0,
         };
         let supervision =
             Supervision { name, health, state: Mutex::new(state), changed: watch::Sender::new(()) };
@@ -80,14 +83,56 @@ impl<F: Factory> SupervisedFactory<F> {
     /// Creates a session; whoever uses it says what comes of it.
     pub(crate) async fn start(&self, profile: &SessionProfile) -> Result<(F::Session, Started), Error> {
         let mut attempt = self.supervision.admit().await?;
-        let created = self.delegate.create(profile).await;
+        let begun = Instant::now();
+        let created = self.create_in_time(profile).await;
         match &created {
-            Ok(_) => attempt.succeeded(),
+            Ok(_) => attempt.succeeded(begun.elapsed()),
             Err(Error::Caller(CallerError::Cancelled)) => {}
             Err(error) => attempt.failed(error),
         }
         let started = Started { supervision: self.supervision.clone(), start: attempt.start };
         created.map(|session| (session, started))
+    }
+
+    /// Gives up a creation that takes far longer than the last one did, so that the next can find a server
+    /// that is back. Long before that it is overdue, and those who wait for it are told.
+    async fn create_in_time(&self, profile: &SessionProfile) -> Result<F::Session, Error> {
+        let create = self.delegate.create(profile);
+        let Some(patience) = self.supervision.patience() else { return create.await };
+        let mut create = std::pin::pin!(create);
+        if let Ok(created) = tokio::time::timeout(patience.overdue, &mut create).await {
+            return created;
+        }
+        let _overdue = Overdue::begin(self.supervision.clone(), patience);
+        tokio::time::timeout(patience.rest, create).await.unwrap_or_else(|_| {
+            let reason = format!("no session within {:?}, far longer than it took before", patience.in_all());
+            Err(DownstreamFault::Handshake { reason }.before(&self.supervision.name))
+        })
+    }
+}
+
+/// How long a creation may take where it is known how long one takes.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// Until nobody is let wait for it any more.
+    overdue: Duration,
+    /// From then until it is given up.
+    rest: Duration,
+}
+
+impl Patience {
+    /// A server that is back is used within the longest cooldown; no creation that hangs may delay that.
+    const LONGEST: Duration = Duration::from_secs(15);
+
+    /// `usual` is how long the last one took, `least` how long a sign of life may take.
+    fn after(usual: Duration, least: Duration) -> Self {
+        let overdue = least.max(usual.saturating_mul(2));
+        let in_all = Self::LONGEST.max(usual.saturating_mul(4)).max(overdue);
+        Self { overdue, rest: in_all - overdue }
+    }
+
+    fn in_all(self) -> Duration {
+        self.overdue + self.rest
     }
 }
 
@@ -121,6 +166,10 @@ struct Supervision {
 struct State {
     breaker: Breaker,
     restarts: Option<Restarts>,
+    /// How long the last creation took that brought a session.
+    usual: Option<Duration>,
+    /// How many creations take much longer than that.
+    overdue: usize,
 }
 
 impl State {
@@ -140,6 +189,9 @@ impl State {
     fn broken(&self) -> Option<String> {
         if self.breaker.is_refusing() {
             return Some(self.breaker.refusal(Instant::now()).reason);
+        }
+        if self.overdue > 0 {
+            return Some(health::OVERDUE.to_owned());
         }
         let spaced = self.restarts.as_ref().filter(|restarts| restarts.is_spaced());
         spaced.map(|restarts| restarts.reason().to_owned())
@@ -187,9 +239,37 @@ impl Supervision {
         self.changed.send_replace(());
     }
 
+    /// `None` while it is not known how long a creation takes, or nobody watches.
+    fn patience(&self) -> Option<Patience> {
+        let usual = self.state().usual.filter(|_| self.health.is_on())?;
+        Some(Patience::after(usual, self.health.config.timeout))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // It is consistent between any two methods of its parts.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A creation that takes much longer than the one before, for as long as it does.
+struct Overdue {
+    supervision: Arc<Supervision>,
+}
+
+impl Overdue {
+    fn begin(supervision: Arc<Supervision>, patience: Patience) -> Self {
+        supervision.change(|state, _| state.overdue += 1);
+        supervision.health.overdue_for(Some(patience.rest));
+        Self { supervision }
+    }
+}
+
+impl Drop for Overdue {
+    fn drop(&mut self) {
+        self.supervision.change(|state, _| state.overdue -= 1);
+        if self.supervision.state().overdue == 0 {
+            self.supervision.health.overdue_for(None);
+        }
     }
 }
 
@@ -202,9 +282,12 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn succeeded(&mut self) {
+    fn succeeded(&mut self, took: Duration) {
         if let Some(admission) = self.admission.take() {
-            self.end(|state, now| state.breaker.succeeded(admission, now));
+            self.end(|state, now| {
+                state.usual = Some(took);
+                state.breaker.succeeded(admission, now);
+            });
         }
     }
 

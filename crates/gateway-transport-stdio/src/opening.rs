@@ -26,12 +26,16 @@ pub(crate) struct Attempt<'a> {
     pub(crate) observer: &'a Arc<dyn DownstreamObserver>,
     /// Each process that is started holds a receiver until it is gone.
     pub(crate) alive: &'a watch::Sender<()>,
+    /// Whether a server that ends when it is asked for one era may be started again and asked for the other.
+    pub(crate) may_respawn: bool,
 }
 
 /// An open session, or why there is none; and what was learnt of the server either way.
 pub(crate) struct Verdict {
     pub(crate) session: Result<(Process, PeerInfo), Error>,
     pub(crate) knowledge: Knowledge,
+    /// Whether a second process was started for the other era.
+    pub(crate) respawned: bool,
 }
 
 /// One of the two requests of an opening while its answer is awaited.
@@ -56,21 +60,31 @@ impl Attempt<'_> {
         let deadline = after(self.config.startup_timeout);
         let mut process = match self.start().await {
             Ok(process) => process,
-            Err(error) => return Verdict { session: Err(error), knowledge },
+            Err(error) => return Verdict { session: Err(error), knowledge, respawned: false },
         };
         let (mut opening, mut step) = Opening::start(wanted, knowledge);
-        let mut slots = Slots::default();
+        let (mut slots, mut respawned) = (Slots::default(), false);
         let fault = loop {
             match step {
                 Step::Send { method, params, wait, .. } => {
                     slots.send(&process, method, &params, wait, self.patience(&slots, wait, deadline));
                 }
                 Step::Continue => {}
+                Step::Respawn if !self.may_respawn => {
+                    break DownstreamFault::Ended { reason: slots.ended.unwrap_or_default() };
+                }
                 Step::Respawn => {
                     process.abandon().await;
+                    respawned = true;
                     process = match self.start().await {
                         Ok(process) => process,
-                        Err(error) => return Verdict { session: Err(error), knowledge: opening.knowledge() },
+                        Err(error) => {
+                            return Verdict {
+                                session: Err(error),
+                                knowledge: opening.knowledge(),
+                                respawned,
+                            };
+                        }
                     };
                     slots = Slots::default();
                     step = opening.respawned();
@@ -79,7 +93,7 @@ impl Attempt<'_> {
                 Step::Done(peer) => {
                     slots.forget(&process);
                     let knowledge = opening.knowledge();
-                    return Verdict { session: self.finish(process, *peer).await, knowledge };
+                    return Verdict { session: self.finish(process, *peer).await, knowledge, respawned };
                 }
                 Step::Fail(reason) => break self.failed(&slots, &process, reason),
             }
@@ -89,7 +103,7 @@ impl Attempt<'_> {
             };
         };
         process.abandon().await;
-        Verdict { session: Err(fault.before(self.name)), knowledge: opening.knowledge() }
+        Verdict { session: Err(fault.before(self.name)), knowledge: opening.knowledge(), respawned }
     }
 
     async fn start(&self) -> Result<Process, Error> {

@@ -32,6 +32,8 @@ pub(crate) enum Ailment {
     Hangs,
     /// The same, and a handshake takes a while to fail.
     HangsFromTheStart,
+    /// The same, and a handshake takes for ever.
+    IsMute,
     /// Every request is answered so.
     Says(DownstreamFault),
     /// Sessions open and end with their first request.
@@ -158,6 +160,7 @@ impl Factory for Ailing {
                 tokio::time::sleep(5 * SECOND).await;
                 Some(DownstreamFault::Handshake { reason: "no answer".into() })
             }
+            Some(Ailment::IsMute) => std::future::pending().await,
             Some(Ailment::Hangs | Ailment::LosesSessions | Ailment::DropsConnections) | None => None,
         };
         if let Some(fault) = fault {
@@ -187,7 +190,7 @@ impl AilingSession {
             _ if self.hung.load(SeqCst) => None,
             Some(Ailment::Gone) => Some(gone()),
             Some(Ailment::Says(fault)) => Some(fault),
-            Some(Ailment::Hangs | Ailment::HangsFromTheStart) => {
+            Some(Ailment::Hangs | Ailment::HangsFromTheStart | Ailment::IsMute) => {
                 self.hung.store(true, SeqCst);
                 None
             }
