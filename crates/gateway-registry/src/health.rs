@@ -248,12 +248,12 @@ impl Health {
         doubtful.push(session);
     }
 
-    /// The sessions that have failed and not answered since.
+    /// The sessions that have failed; some may have answered since.
     pub(crate) fn take_doubtful(&self) -> Vec<Arc<Observed>> {
         let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = std::mem::take(&mut *doubtful);
         drop(doubtful);
-        taken.iter().filter_map(Weak::upgrade).filter(|session| session.take_doubt()).collect()
+        taken.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Breaker) -> T) -> T {

@@ -149,19 +149,22 @@ enum Heard {
 
 /// Asks the sessions in doubt. If one answers, those that do not are retired.
 async fn hear_out(health: &Health) -> Heard {
-    let (deaf, asked): (Vec<_>, Vec<_>) =
-        health.take_doubtful().into_iter().partition(|session| session.is_deaf());
+    let (doubtful, others): (Vec<_>, Vec<_>) =
+        health.take_doubtful().into_iter().partition(|session| session.take_doubt());
+    let (deaf, asked): (Vec<_>, Vec<_>) = doubtful.into_iter().partition(|session| session.is_deaf());
     deaf.iter().for_each(|session| session.doubt());
     let mut answers = JoinSet::new();
     for session in asked {
         answers.spawn(async move {
             let answer = session.ping().await;
-            let is_silent = Verdict::of(&answer).is_silence(session.is_open());
-            (session, is_silent.then(|| answer.err().map_or_else(String::new, |error| reason(&error))))
+            // One that ends now has not answered either.
+            let is_silent = Verdict::of(&answer).is_silence(true);
+            (session, answer.err().filter(|_| is_silent).map(|error| reason(&error)))
         });
     }
     // Each has the health's timeout; a panic has been reported by its hook.
-    let (mut silent, mut why, mut heard) = (deaf, None, false);
+    let (mut silent, mut why) = (deaf, None);
+    let mut heard = others.iter().any(|session| session.is_open());
     while let Some(answer) = answers.join_next().await {
         match answer {
             Ok((session, Some(reason))) => {
@@ -199,7 +202,7 @@ fn not_opened(probe: Probe, error: &Error) {
 /// (R-W3); nobody is refused meanwhile.
 async fn retire_hung(health: &Health, all: bool) {
     let mut asked = JoinSet::new();
-    for session in health.take_doubtful() {
+    for session in health.take_doubtful().into_iter().filter(|session| session.take_doubt()) {
         if all || session.is_deaf() {
             session.retire();
         } else {

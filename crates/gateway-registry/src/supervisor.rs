@@ -74,6 +74,7 @@ impl<F: Factory> SupervisedFactory<F> {
             restarts: restarts.map(|budget| Restarts::new(budget, Jitter::random())),
             usual: None,
             overdue: 0,
+            broken: None,
         };
         let supervision =
             Supervision { name, health, state: Mutex::new(state), changed: watch::Sender::new(()) };
@@ -84,7 +85,7 @@ impl<F: Factory> SupervisedFactory<F> {
     pub(crate) async fn start(&self, profile: &SessionProfile) -> Result<(F::Session, Started), Error> {
         let mut attempt = self.supervision.admit().await?;
         let begun = Instant::now();
-        let created = self.create_in_time(profile).await;
+        let created = self.create_in_time(profile, &mut attempt).await;
         match &created {
             Ok(_) => attempt.succeeded(begun.elapsed()),
             Err(Error::Caller(CallerError::Cancelled)) => {}
@@ -96,14 +97,18 @@ impl<F: Factory> SupervisedFactory<F> {
 
     /// Gives up a creation that takes far longer than the last one did, so that the next can find a server
     /// that is back. Long before that it is overdue, and those who wait for it are told.
-    async fn create_in_time(&self, profile: &SessionProfile) -> Result<F::Session, Error> {
+    async fn create_in_time(
+        &self,
+        profile: &SessionProfile,
+        attempt: &mut Attempt,
+    ) -> Result<F::Session, Error> {
         let create = self.delegate.create(profile);
         let Some(patience) = self.supervision.patience() else { return create.await };
         let mut create = std::pin::pin!(create);
         if let Ok(created) = tokio::time::timeout(patience.overdue, &mut create).await {
             return created;
         }
-        let _overdue = Overdue::begin(self.supervision.clone(), patience);
+        attempt.is_overdue(patience);
         tokio::time::timeout(patience.rest, create).await.unwrap_or_else(|_| {
             let reason = format!("no session within {:?}, far longer than it took before", patience.in_all());
             Err(DownstreamFault::Handshake { reason }.before(&self.supervision.name))
@@ -170,6 +175,8 @@ struct State {
     usual: Option<Duration>,
     /// How many creations take much longer than that.
     overdue: usize,
+    /// Why the downstream was last left alone, until it has proved that it can be used.
+    broken: Option<String>,
 }
 
 impl State {
@@ -185,8 +192,8 @@ impl State {
         }
     }
 
-    /// Why the downstream is left alone, if it is.
-    fn broken(&self) -> Option<String> {
+    /// Why the downstream is left alone now, if it is.
+    fn refuses(&self) -> Option<String> {
         if self.breaker.is_refusing() {
             return Some(self.breaker.refusal(Instant::now()).reason);
         }
@@ -226,15 +233,18 @@ impl Supervision {
         }
         let admission = state.breaker.admit(now).map_err(refused)?;
         let start = state.restarts.as_mut().map(|restarts| restarts.begin(now));
-        Ok(Ok(Attempt { supervision: self.clone(), admission: Some(admission), start }))
+        Ok(Ok(Attempt { supervision: self.clone(), admission: Some(admission), start, is_overdue: false }))
     }
 
     /// Changes the state, tells of it and wakes who waits for it.
     fn change(&self, change: impl FnOnce(&mut State, Instant)) {
         let mut state = self.state();
         change(&mut state, Instant::now());
+        if let Some(reason) = state.refuses() {
+            state.broken = Some(reason);
+        }
         // Under the lock, so that it is told in the order in which it happens.
-        self.health.connecting(state.broken());
+        self.health.connecting(state.broken.clone());
         drop(state);
         self.changed.send_replace(());
     }
@@ -251,41 +261,27 @@ impl Supervision {
     }
 }
 
-/// A creation that takes much longer than the one before, for as long as it does.
-struct Overdue {
-    supervision: Arc<Supervision>,
-}
-
-impl Overdue {
-    fn begin(supervision: Arc<Supervision>, patience: Patience) -> Self {
-        supervision.change(|state, _| state.overdue += 1);
-        supervision.health.overdue_for(Some(patience.rest));
-        Self { supervision }
-    }
-}
-
-impl Drop for Overdue {
-    fn drop(&mut self) {
-        self.supervision.change(|state, _| state.overdue -= 1);
-        if self.supervision.state().overdue == 0 {
-            self.supervision.health.overdue_for(None);
-        }
-    }
-}
-
 /// A creation in progress. Dropped without an outcome, as when its caller gives up, it counts for
 /// nothing (R-W5).
 struct Attempt {
     supervision: Arc<Supervision>,
     admission: Option<Admission>,
     start: Option<Start>,
+    is_overdue: bool,
 }
 
 impl Attempt {
+    /// Nobody is let wait for it any more.
+    fn is_overdue(&mut self, patience: Patience) {
+        self.is_overdue = true;
+        self.supervision.change(|state, _| state.overdue += 1);
+        self.supervision.health.overdue_for(Some(patience.rest));
+    }
+
     fn succeeded(&mut self, took: Duration) {
         if let Some(admission) = self.admission.take() {
             self.end(|state, now| {
-                state.usual = Some(took);
+                (state.usual, state.broken) = (Some(took), None);
                 state.breaker.succeeded(admission, now);
             });
         }
@@ -305,6 +301,12 @@ impl Attempt {
 
     fn end(&self, outcome: impl FnOnce(&mut State, Instant)) {
         self.supervision.change(|state, now| {
+            if self.is_overdue {
+                state.overdue -= 1;
+                if state.overdue == 0 {
+                    self.supervision.health.overdue_for(None);
+                }
+            }
             if let (Some(restarts), Some(start)) = (&mut state.restarts, self.start) {
                 restarts.ended(start);
             }
@@ -337,7 +339,13 @@ pub(crate) struct Started {
 impl Started {
     /// It has answered something beyond the handshake, for the first time.
     pub(crate) fn proved(&self) {
-        self.change(Restarts::proved);
+        let Some(start) = self.start else { return };
+        self.supervision.change(|state, _| {
+            state.broken = None;
+            if let Some(restarts) = &mut state.restarts {
+                restarts.proved(start);
+            }
+        });
     }
 
     /// It has ended before it answered anything.

@@ -62,7 +62,7 @@ async fn a_stuck_tool_shuts_out_neither_its_siblings_nor_ends_its_session() {
         tokio::time::sleep(SECOND / 10).await;
         assert_eq!(a.call(&manager, "whoami").await.unwrap(), 1, "R-W3: the session is kept");
         assert!(ailing.heard().is_empty());
-        assert!(ailing.started() <= 2, "it answers when it is asked: {} sessions", ailing.started());
+        assert_eq!(ailing.started(), 1, "it answers when it is asked, so no other is needed");
         let sibling = tokio::spawn({
             let (manager, a) = (manager.clone(), a.clone());
             async move { a.call(&manager, "slow").await }

@@ -108,7 +108,7 @@ impl Course {
         let soon = opened.is_some_and(|time| time <= OPEN);
         report.demand(soon, || format!("{name}: open after {}; {ends}", told(opened)));
         report.demand(late <= FAST, || format!("{name}: refused in {} ms; {ends}", millis(late)));
-        report.demand(rate <= 3.0, || format!("{name}: {rate:.1} requests/s reach it while it is ill"));
+        report.demand(rate <= 5.0, || format!("{name}: {rate:.1} requests/s reach it while it is ill"));
     }
 
     fn judge_recovery(&self, report: &mut Report, name: &str, calls: &[&Call]) {
