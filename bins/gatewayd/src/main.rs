@@ -76,6 +76,7 @@ fn announce(loaded: &config::Loaded) {
 
 fn run(command: cli::Command, start: Start) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    runtime.spawn(memory::keep_giving_back());
     let code = runtime.block_on(command::run(command, start));
     // What was given up on the way ends its processes now. A thread that reads stdin cannot be
     // interrupted, so this is bounded.

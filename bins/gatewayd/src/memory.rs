@@ -15,9 +15,39 @@ pub(crate) fn give_back() {
     };
 }
 
+/// Gives free pages in the middle of the heaps back from time to time: after many sessions or answers the ends of
+/// the heaps are mostly in use, and by themselves they give back nothing else. Never completes.
+#[cfg(target_env = "gnu")]
+pub(crate) async fn keep_giving_back() {
+    let mut rounds = tokio::time::interval(ROUND);
+    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        rounds.tick().await;
+        #[expect(unsafe_code, reason = "there is no safe way to ask the C library for it")]
+        // SAFETY: it takes a number, locks each heap while it looks at it, and touches only what is free.
+        let trim = || unsafe { libc::malloc_trim(KEPT_IN_HEAP) };
+        // Only the runtime's end takes the thread away.
+        drop(tokio::task::spawn_blocking(trim).await);
+    }
+}
+
+/// A millisecond of work for tens of MiB.
+#[cfg(target_env = "gnu")]
+const ROUND: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// How much of the first heap's unused end is left then, in bytes.
+#[cfg(target_env = "gnu")]
+const KEPT_IN_HEAP: usize = 1 << 20;
+
 /// Elsewhere the allocator is left alone.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn give_back() {}
+
+/// Never completes.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) async fn keep_giving_back() {
+    std::future::pending().await
+}
 
 /// In bytes. Setting it is what keeps it there. Blocks of usual requests stay below: a system call and fresh
 /// pages for each would cost more than the call itself.

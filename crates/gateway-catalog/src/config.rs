@@ -18,7 +18,8 @@ pub struct CatalogConfig {
     pub page_size: usize,
     /// How many pages of one downstream's list are read. Default 100.
     pub max_pages: usize,
-    /// How long a first list is waited for while no downstream is ready. Default 5 s.
+    /// How long whoever asks for a list waits at most: for first lists while no downstream is ready, for
+    /// flushed ones, and for those that are not for everybody. Default 5 s.
     pub budget: Duration,
     /// A first list is answered when no downstream has become ready for this long. Default 500 ms.
     pub settle: Duration,

@@ -70,14 +70,16 @@ impl LiveCatalog {
             Some(old) => Tracked::after(old, source, &self.shared.config),
             None => Tracked::new(source),
         };
-        let moved = old.filter(|old| old.source.address != new.source.address);
+        // A list that is not for everybody any more is in no store either (G-10).
+        let is_kept = |old: &Tracked| old.source.address == new.source.address && new.source.is_public;
+        let forgotten = old.filter(|old| !is_kept(old));
         let new = Arc::new(new);
         refreshers.stop(&name);
         self.shared.replace(&name, Some(new.clone()));
         refreshers.start(&self.shared, &new);
         refreshers.ended().await;
-        if let Some(moved) = moved {
-            self.shared.cache.remove(&moved.source).await;
+        if let Some(old) = forgotten {
+            self.shared.cache.remove(&old.source).await;
         }
     }
 
@@ -186,7 +188,8 @@ impl LiveCatalog {
             let settles = ready && !config.strict;
             last_ready.filter(|_| settles).map_or(deadline, |last| (last + config.settle).min(deadline))
         });
-        awaited.max(starting).filter(|until| *until > now)
+        // However much is flushed meanwhile, nobody waits longer than the budget in all.
+        awaited.max(starting).map(|until| until.min(deadline)).filter(|until| *until > now)
     }
 
     /// The downstream that is still starting and might have an exposed name, as the view of it alone. This

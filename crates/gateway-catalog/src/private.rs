@@ -7,8 +7,8 @@ use std::{
 };
 
 use gateway_domain::{
-    Caller, CatalogEntry, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange, ListRemark,
-    NAMESPACE_SEPARATOR, OfferedTool, SessionKey, View,
+    Caller, CatalogEntry, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange, InternalError,
+    ListRemark, NAMESPACE_SEPARATOR, OfferedTool, SessionKey, View,
 };
 use tokio::{task::JoinSet, time::Instant};
 use tracing::Instrument;
@@ -53,18 +53,19 @@ impl Routes {
         known.get(key).filter(|route| route.read_at.elapsed() < self.ttl).map(|route| route.tools.clone())
     }
 
-    fn put(&self, key: Key, tools: Tools) {
+    /// Remembers what a session was shown, unless the downstream that showed it has been replaced.
+    fn put(&self, key: Key, tools: Tools, is_current: impl FnOnce() -> bool) {
         let mut known = self.known();
-        if known.len() >= self.limit && !known.contains_key(&key) {
-            known.retain(|_, route| route.read_at.elapsed() < self.ttl);
+        // Under the lock: what is put before the replacement is forgotten with it.
+        if self.limit == 0 || !is_current() {
+            return;
         }
+        known.retain(|_, route| route.read_at.elapsed() < self.ttl);
         if known.len() >= self.limit && !known.contains_key(&key) {
             let oldest = known.iter().min_by_key(|(_, route)| route.read_at).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| known.remove(&oldest));
         }
-        if self.limit > 0 {
-            known.insert(key, Route { read_at: Instant::now(), tools });
-        }
+        known.insert(key, Route { read_at: Instant::now(), tools });
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Route>> {
@@ -91,7 +92,7 @@ impl Shared {
         exchange: &Exchange,
     ) -> Pulled {
         let deadline = Instant::now() + self.config.budget;
-        let mut pulls = JoinSet::new();
+        let (mut pulls, mut left) = (JoinSet::new(), sources.clone());
         for tracked in sources {
             let (shared, caller, exchange) = (self.clone(), caller.clone(), exchange.clone());
             let pull = async move {
@@ -105,8 +106,9 @@ impl Shared {
         }
         let mut pulled = Pulled::default();
         while let Some(done) = pulls.join_next().await {
-            // A panic has been reported by its hook and costs this one's tools only.
+            // A panic has been reported by its hook; its downstream is among those that are left.
             let Ok((tracked, tools)) = done else { continue };
+            left.retain(|other| !Arc::ptr_eq(other, &tracked));
             let name = tracked.source.name.as_str();
             match tools {
                 Ok(tools) => pulled.entries.extend(tools.iter().map(|offered| match view {
@@ -116,7 +118,8 @@ impl Shared {
                 Err(error) => pulled.failed.push(failed(&tracked, &error)),
             }
         }
-        pulled.failed.sort_by(|a, b| a.downstream.cmp(&b.downstream));
+        let panicked = InternalError { what: "reading a list panicked" }.into();
+        pulled.failed.extend(left.iter().map(|tracked| failed(tracked, &panicked)));
         pulled
     }
 
@@ -127,10 +130,10 @@ impl Shared {
         exchange: &Exchange,
     ) -> Result<Tools, Error> {
         let source = &tracked.source;
-        let session = self.listings.session_for(&source.name, exchange).await?;
-        let walked = refresh::read(source, session.as_ref(), &self.config).await?;
+        let (_, walked) = refresh::list(self, source, Some(exchange)).await?;
         let tools: Tools = Offer::of(source, walked.tools, &self.config.rules).tools.into();
-        self.routes.put(key(tracked, caller, &exchange.session), tools.clone());
+        let is_current = || self.source(&source.name).is_some_and(|now| std::ptr::eq(&*now, tracked));
+        self.routes.put(key(tracked, caller, &exchange.session), tools.clone(), is_current);
         Ok(tools)
     }
 

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gateway_domain::{DownstreamFault, DownstreamSession, Error, RawJson};
+use gateway_domain::{DownstreamFault, DownstreamSession, Error, Exchange, Execution, RawJson};
 use tokio::time::Instant;
 
 use crate::{
@@ -56,8 +56,34 @@ async fn until_panic(endless: impl Future<Output = Infallible>) {
     polled.await;
 }
 
-/// Reads the whole list of one downstream from a session, in time.
-pub(crate) async fn read(
+/// Reads the whole list of one downstream from the session of this exchange's client, or from the one that
+/// serves everybody. That a session has ended before is no failure of the downstream: the list is read from
+/// another one, once (G-31).
+pub(crate) async fn list(
+    shared: &Shared,
+    source: &Source,
+    exchange: Option<&Exchange>,
+) -> Result<(Arc<dyn DownstreamSession>, Walk), Error> {
+    let mut may_try_again = true;
+    loop {
+        let session = match exchange {
+            Some(exchange) => shared.listings.session_for(&source.name, exchange).await?,
+            None => shared.listings.session(&source.name).await?,
+        };
+        // Opening has its own bound; from here the list has to come in time.
+        match read(source, session.as_ref(), &shared.config).await {
+            Err(error) if may_try_again && had_ended(session.as_ref(), &error) => may_try_again = false,
+            walked => return Ok((session, walked?)),
+        }
+    }
+}
+
+fn had_ended(session: &dyn DownstreamSession, error: &Error) -> bool {
+    let is_unread = matches!(error, Error::Downstream(error) if error.execution == Execution::NotStarted);
+    is_unread && !session.is_open()
+}
+
+async fn read(
     source: &Source,
     session: &dyn DownstreamSession,
     config: &CatalogConfig,
@@ -163,9 +189,7 @@ impl<'a> Rounds<'a> {
     async fn read(&self) -> Result<Kept, Error> {
         let Self { shared, tracked, .. } = self;
         let (source, config, begun) = (&tracked.source, &shared.config, Instant::now());
-        // Opening has its own bound; from here the list has to come in time.
-        let session = shared.listings.session(&source.name).await?;
-        let mut walked = read(source, session.as_ref(), config).await?;
+        let (session, mut walked) = list(shared, source, None).await?;
         let (ttl, definitions) = (walked.ttl(config), walked.take_definitions());
         let read = Read {
             peer: session.peer(),

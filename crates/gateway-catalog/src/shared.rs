@@ -42,8 +42,8 @@ pub(crate) struct Progress {
 struct Snapshot {
     all: Arc<ListView>,
     each: HashMap<DownstreamName, Arc<ListView>>,
-    /// The highest generation of a view that is gone: one that appears begins there, so that whoever has
-    /// missed that it was gone sees a change all the same.
+    /// Above the generation of any view that is gone: one that appears begins there, so that whoever has
+    /// missed that it was gone sees a change all the same, also if it shows nothing yet.
     floor: u64,
 }
 
@@ -178,7 +178,7 @@ impl Shared {
         let catalog = build(&listings).map_err(|_| InternalError { what: "fitted listings were refused" })?;
         let all = self.next(&old.all, catalog, tools.iter().flat_map(|(_, tools)| tools), CatalogEntry::new);
         let gone = old.each.iter().filter(|(name, _)| tools.iter().all(|(kept, _)| kept != name));
-        let floor = gone.map(|(_, view)| view.generation).max().map_or(old.floor, |gone| gone.max(old.floor));
+        let floor = gone.map(|(_, view)| view.generation + 1).fold(old.floor, u64::max);
         let new_view = ListView::new(floor, Catalog::default(), HashMap::new(), self.config.page_size);
         let new_view = Arc::new(new_view);
         let mut each = HashMap::with_capacity(tools.len());

@@ -118,6 +118,7 @@ impl Tracked {
         let both = |is: fn(&Source) -> bool| is(&old.source) && is(&source);
         let same = old.source.address == source.address && both(|s| s.is_public) && both(|s| s.enabled);
         let mut new = Self::new(source);
+        new.inherit_health(old);
         if !same {
             return new;
         }
@@ -138,6 +139,24 @@ impl Tracked {
             new.settle();
         }
         new
+    }
+
+    /// One that has the same signal has the same sessions, and is as well as `old` was; what is listed for
+    /// others than before is not known to be.
+    fn inherit_health(&self, old: &Self) {
+        let (before, after) = (&old.source, &self.source);
+        let same_sessions = Arc::ptr_eq(&before.signal, &after.signal) && before.enabled && after.enabled;
+        if !same_sessions || before.is_public != after.is_public {
+            return;
+        }
+        let (status, kind) = {
+            let old = old.state();
+            (old.status.clone(), old.kind)
+        };
+        let mut listed = self.state();
+        listed.kind = kind;
+        listed.status = DownstreamStatus { required: after.required, ..status };
+        listed.show(Offer::default());
     }
 
     pub(crate) fn status(&self, now: Instant) -> DownstreamStatus {
@@ -282,10 +301,12 @@ impl Tracked {
         self.recover(&mut status, read.peer, reason, read.took);
         let mut listed = self.state();
         listed.status = status;
-        listed.outdated = keeps;
+        // A flush since this refresh began is answered by the next one.
+        let is_flushed = listed.demands.is_flushed();
+        listed.outdated = keeps || is_flushed;
         if !keeps {
             listed.show(read.offer);
-            (listed.read_at, listed.ttl, listed.empty_is_news) = (Some(now), read.ttl, false);
+            (listed.read_at, listed.ttl, listed.empty_is_news) = (Some(now), read.ttl, is_flushed);
         }
         listed.warnings.recovered();
         if other_names && !keeps {

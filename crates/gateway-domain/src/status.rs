@@ -49,7 +49,7 @@ pub struct DownstreamStatus {
     pub protocol: Option<String>,
     /// What it says about itself (`serverInfo`), for display only.
     pub server: Option<RawJson>,
-    /// How many tools are offered.
+    /// How many tools are offered to everybody.
     pub tools: usize,
     /// Exposed names that are not `downstream__original`, with the original name.
     pub aliases: Vec<(String, String)>,
@@ -77,7 +77,8 @@ pub struct ListRemark {
     pub state: DownstreamState,
     /// Whether the tools that are listed are those of an earlier list.
     pub is_stale: bool,
-    /// A word for what is wrong: `starting`, `stale`, `partial`, or the kind of a failure.
+    /// A word for what is wrong: `starting`, `stale`, `partial`, or the kind of a failure, which is `gateway`
+    /// if it is the gateway's own.
     pub kind: &'static str,
 }
 

@@ -1,6 +1,9 @@
 use std::{
     future::Future,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    auth::Principal,
     config::{BindError, Limits, ServerConfig},
     in_flight::Load,
     metrics::Metrics,
@@ -36,7 +40,8 @@ pub struct Ports {
 /// What may still be said after the drain time is said within this time.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How often sessions whose time is over are looked for, whatever that time is: it may become shorter.
+/// How often sessions whose time is over are looked for, whatever that time is: it may become shorter. The
+/// first also for whether a client's last request has been answered.
 const OFTENEST: Duration = Duration::from_millis(10);
 const SELDOMEST: Duration = Duration::from_secs(60);
 
@@ -99,7 +104,7 @@ impl Edge {
     }
 
     /// Serves by another configuration from the next request on, but for its addresses. Of those who have no
-    /// key any more, sessions and streams end; their requests in flight were let in and are answered.
+    /// key any more, sessions and streams end; their other requests in flight were let in and go on.
     ///
     /// # Errors
     /// [`BindError`], and nothing is changed.
@@ -114,11 +119,27 @@ impl Edge {
         for session in self.sessions.take_revoked() {
             drop(self.let_go(session));
         }
-        for principal in gone.into_iter().filter(|principal| !rules.authority.has(&principal.caller)) {
-            let (key, sessions) = (self.modern_key(&principal.caller), self.ports.sessions.clone());
-            tokio::spawn(async move { sessions.end(&key).await });
+        for principal in gone {
+            tokio::spawn(self.clone().dismiss(principal));
         }
         Ok(())
+    }
+
+    /// Ends what a client that is there no more has downstream: once its requests in flight are answered, or
+    /// have taken as long as a drain lets them.
+    async fn dismiss(self: Arc<Self>, principal: Arc<Principal>) {
+        let answered = async {
+            while principal.in_flight.load(Ordering::Acquire) > 0 {
+                tokio::time::sleep(OFTENEST).await;
+            }
+        };
+        let drain = self.rules().config.limits.drain;
+        // What is in flight after that fails.
+        drop(tokio::time::timeout(drain, answered).await);
+        // With another key, or let in again meanwhile, it goes on with what it has.
+        if !self.rules().authority.has(&principal.caller) {
+            self.ports.sessions.end(&self.modern_key(&principal.caller)).await;
+        }
     }
 
     /// Waits until a shutdown has come so far.

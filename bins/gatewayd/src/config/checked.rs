@@ -124,7 +124,7 @@ pub(crate) struct Lists {
     pub(crate) strict: bool,
     /// Items on a page towards clients.
     pub(crate) page_size: usize,
-    /// How long a client's list waits at most while no downstream is ready.
+    /// How long a client's list waits at most.
     pub(crate) budget: Duration,
     /// A client's list is answered once no downstream has become ready for this long.
     pub(crate) settle: Duration,
@@ -155,7 +155,7 @@ pub(crate) struct Downstream {
     pub(crate) max_call_time: Duration,
     /// For the answer that tells the era.
     pub(crate) probe_timeout: Duration,
-    /// For one page of a listing.
+    /// For a whole listing, once there is a session.
     pub(crate) list_timeout: Duration,
     pub(crate) protocol: Protocol,
     pub(crate) tools: ToolFilter,

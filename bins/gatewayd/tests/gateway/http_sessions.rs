@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use gateway_testkit::{
     Era, Profile,
     client::{Answer, HttpClient, Speaks},
-    http::HttpFake,
+    http::{HttpFake, Recorded},
 };
+use http::HeaderValue;
 
 use crate::support::{Folder, Serving};
 
@@ -34,6 +35,12 @@ async fn fifty_calls(client: &Arc<HttpClient>) -> Vec<Answer> {
     callers.join_all().await
 }
 
+/// The sessions in which lists were asked for.
+fn listing_sessions(fake: &HttpFake) -> BTreeSet<HeaderValue> {
+    let session = |request: Recorded| request.headers.get("mcp-session-id").cloned();
+    fake.requests_of("tools/list").into_iter().filter_map(session).collect()
+}
+
 fn count(answer: &Answer) -> u64 {
     let text = answer.result().unwrap_or_else(|| panic!("no result: {}", answer.text));
     let (_, rest) = text.split_once(r#""count":"#).unwrap();
@@ -44,14 +51,22 @@ fn count(answer: &Answer) -> u64 {
 async fn fifty_callers_of_a_lost_session_share_one_new_handshake_and_each_call_runs_once() {
     let (fake, serving, client) = warm("per_client").await;
     for round in 0..5 {
-        let handshakes = fake.requests_of("initialize").len();
+        let (handshakes, known) = (fake.requests_of("initialize").len(), listing_sessions(&fake));
         fake.forget_sessions();
         let answers = fifty_calls(&client).await;
         // The new session has counted every call that it ran, and it ran each of them once.
         let counts: BTreeSet<_> = answers.iter().map(count).collect();
         assert_eq!(counts, (1..=50).collect(), "round {round}: {}", serving.log());
+        // The session that lists are read from was forgotten as well, and is replaced when the next list is.
+        let is_replaced = async {
+            while listing_sessions(&fake).is_subset(&known) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(30), is_replaced).await;
+        in_time.unwrap_or_else(|_| panic!("round {round}: no new list: {}", serving.log()));
         let new = fake.requests_of("initialize").len() - handshakes;
-        assert_eq!(new, 1, "round {round}: {}", serving.log());
+        assert_eq!(new, 2, "round {round}: one for all callers, one for lists: {}", serving.log());
     }
 }
 

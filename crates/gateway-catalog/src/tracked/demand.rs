@@ -25,6 +25,13 @@ struct Demand {
     is_waited_for: bool,
 }
 
+impl Demands {
+    /// Whether a flush waits for the next refresh.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.forget
+    }
+}
+
 impl Tracked {
     /// Has the list read again if somebody who asks for it should not be content with it: it is old and not
     /// read by itself, or it was empty a while ago (G-8, G-9). However many ask, it is read once (G-W4).

@@ -6,7 +6,7 @@ use gateway_catalog::ToolFilter;
 use gateway_domain::{Directory, DownstreamObserver, DownstreamState, View};
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::fake::{Scene, Script, ms, name, view};
+use crate::fake::{Scene, Script, config, ms, name, view};
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_added_is_listed_and_announced() {
@@ -52,7 +52,10 @@ async fn one_that_is_removed_is_gone_with_its_tools_its_view_and_its_task() {
     tokio::time::sleep(ms(1_000_000)).await;
     assert_eq!(a.refreshes(), 1);
 
-    // One of the same name is a new one; who missed that it was gone sees a change.
+    // One of the same name is a new one; who missed that it was gone sees a change, before there is a list too.
+    let source = scene.add("a", Script::hanging());
+    scene.catalog.insert(source).await;
+    assert!(scene.catalog.generation(&view("a")) > of_a);
     let source = scene.add("a", Script::tools(&["t"]));
     scene.catalog.insert(source).await;
     scene.catalog.settled(ms(10)).await;
@@ -98,6 +101,35 @@ async fn one_at_the_same_address_shows_the_old_list_until_its_own_is_read() {
     old.signal.tools_changed();
     tokio::time::sleep(ms(10_000)).await;
     assert_eq!((old.refreshes(), scene.fake("a").refreshes()), (1, 1), "the old one is not listened to");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_keeps_its_sessions_is_as_well_as_it_was() {
+    let good = || Script::tools(&["t", "denied"]);
+    let scripts = [("a", good()), ("dead", Script::failing("x")), ("own", good())];
+    let scene = Scene::with(config(), scripts, |source| source.is_public = source.name.as_str() != "own");
+    scene.catalog.settled(ms(10)).await;
+    for text in ["a", "dead", "own"] {
+        let signal = scene.fake(text).signal.clone();
+        let mut source = scene.add(text, good().after(400));
+        (source.signal, source.required, source.is_public) = (signal, true, text != "own");
+        source.filter = ToolFilter::new(&[], &["denied".into()]);
+        scene.catalog.insert(source).await;
+    }
+    let (a, dead, own) = (scene.status("a"), scene.status("dead"), scene.status("own"));
+    assert_eq!((a.state, a.tools, a.required), (DownstreamState::Ready, 1, true));
+    assert_eq!((dead.state, own.state), (DownstreamState::Broken, DownstreamState::Ready));
+    assert_eq!(scene.names(&view("a")).await, ["t"]);
+    assert_eq!(scene.remarks(&view("a")).await, [("a".to_owned(), "ready", true, "stale")]);
+    tokio::time::sleep(ms(500)).await;
+    assert_eq!(scene.remarks(&View::All).await, []);
+
+    // Nothing has been listed for everybody yet.
+    let signal = scene.fake("own").signal.clone();
+    let mut source = scene.add("own", Script::hanging());
+    source.signal = signal;
+    scene.catalog.insert(source).await;
+    assert_eq!(scene.status("own").state, DownstreamState::Starting);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -144,9 +147,15 @@ pub(crate) struct Fake {
     /// When a first page was asked for.
     listed: Mutex<Vec<Instant>>,
     counts: Mutex<Option<SessionCounts>>,
+    /// How many of the next lists are asked for in a session that it has forgotten.
+    forgets: AtomicUsize,
 }
 
 impl Fake {
+    pub(crate) fn forget(&self, sessions: usize) {
+        self.forgets.store(sessions, SeqCst);
+    }
+
     pub(crate) fn follow(&self, script: Script) {
         *self.script.lock().unwrap() = script;
     }
@@ -187,11 +196,16 @@ struct FakeSession {
     peer: PeerInfo,
     /// Whose session it is, if not everybody's.
     owner: Option<Caller>,
+    is_open: AtomicBool,
 }
 
 #[async_trait]
 impl Session for FakeSession {
     async fn close(&self) {}
+
+    fn is_open(&self) -> bool {
+        self.is_open.load(SeqCst)
+    }
 }
 
 #[async_trait]
@@ -215,6 +229,10 @@ impl DownstreamSession for FakeSession {
         let page: usize = cursor.map_or(0, |cursor| cursor.parse().unwrap());
         if page == 0 {
             self.fake.listed.lock().unwrap().push(Instant::now());
+            if self.fake.forgets.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+                self.is_open.store(false, SeqCst);
+                return Err(DownstreamFault::Ended { reason: "404".into() }.before(&self.fake.name));
+            }
         }
         tokio::time::sleep(script.page_delay).await;
         let answer = |tools: Vec<Tool>, next: Option<usize>| ToolPage {
@@ -263,6 +281,7 @@ impl Fakes {
             opened: Mutex::default(),
             listed: Mutex::default(),
             counts: Mutex::default(),
+            forgets: AtomicUsize::new(0),
         };
         self.0.lock().unwrap().insert(name.clone(), Arc::new(fake));
         Source {
@@ -307,7 +326,7 @@ impl Fakes {
             capabilities: RawObject::parse(capabilities).unwrap(),
             instructions: None,
         };
-        Ok(Arc::new(FakeSession { fake, peer, owner }))
+        Ok(Arc::new(FakeSession { fake, peer, owner, is_open: AtomicBool::new(true) }))
     }
 }
 

@@ -224,3 +224,43 @@ async fn a_flushed_list_that_cannot_be_read_is_shown_as_a_stale_one_after_the_bu
     let unreachable = ("a".to_owned(), "broken", true, "downstream_unreachable");
     assert_eq!(scene.remarks(&View::All).await, [unreachable]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_longer_than_the_budget_however_often_lists_are_flushed() {
+    let config = CatalogConfig { budget: ms(800), ..config() };
+    let scene = Scene::with(config, [("a", Script::tools(&["t"])), ("b", Script::tools(&["u"]))], |_| {});
+    scene.catalog.settled(ms(10)).await;
+    tokio::time::sleep(ms(5_000)).await;
+    scene.fake("a").follow(Script { page_delay: ms(60_000), ..Script::tools(&["new"]) });
+    scene.catalog.flush(Some(&name("a")));
+    let flushes = async {
+        for _ in 0..5 {
+            tokio::time::sleep(ms(300)).await;
+            scene.catalog.flush(None);
+        }
+    };
+    let begun = Instant::now();
+    let listed = async {
+        assert_eq!(scene.names(&View::All).await, ["a__t", "b__u"]);
+        begun.elapsed()
+    };
+    assert_eq!(tokio::join!(listed, flushes).0, ms(800));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_during_a_refresh_is_answered_by_the_next_one() {
+    let slow = |names| Script { page_delay: ms(100), ..Script::tools(names) };
+    let scene = Scene::start([("a", slow(&["t"]))]);
+    scene.catalog.settled(ms(1_000)).await;
+    tokio::time::sleep(ms(5_000)).await;
+    let a = scene.fake("a");
+    a.signal.tools_changed();
+    tokio::time::sleep(ms(100)).await;
+    assert_eq!(a.pulls(), 2, "one is being read");
+    a.follow(slow(&[]));
+    scene.catalog.flush(None);
+    tokio::time::sleep(ms(60)).await;
+    assert!(scene.status("a").is_stale, "what has just been read is not what was asked for");
+    assert_eq!(scene.names(&View::All).await, [""; 0], "an empty list after a flush is believed");
+    assert_eq!((a.pulls(), scene.status("a").is_stale), (3, false));
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway_catalog::{CatalogConfig, Resolve};
+use gateway_catalog::{CatalogConfig, Resolve, ToolFilter};
 use gateway_domain::{
     Call, Caller, CallerError, Directory, Dispatcher, DownstreamObserver, Error, Params, Target, View,
 };
@@ -192,4 +192,46 @@ async fn g14_a_list_that_nobody_waits_for_is_not_pulled_further() {
     assert!(tokio::time::timeout(ms(100), list).await.is_err());
     tokio::time::sleep(ms(1)).await;
     assert_eq!(Arc::strong_count(&p), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g10_a_list_that_was_asked_for_before_its_downstream_was_replaced_routes_nothing() {
+    let scene = scene();
+    scene.catalog.settled(ms(10)).await;
+    let p = scene.fake("p");
+    let privileged = vec![(root(), tools(&["drop_table", "read"]))];
+    p.follow(Script { privileged, page_delay: ms(1_000), ..Script::tools(&["read"]) });
+    let replaced = async {
+        tokio::time::sleep(ms(500)).await;
+        let mut source = scene.add("p", Script::tools(&["drop_table", "read"]));
+        source.is_public = false;
+        source.filter = ToolFilter::new(&[], &["drop_table".into()]);
+        scene.catalog.insert(source).await;
+    };
+    let caller = root();
+    let (shown, ()) = tokio::join!(names(&scene, &View::All, &caller), replaced);
+    assert_eq!(shown, ["p__drop_table", "p__read", "s__t"], "it was on its way");
+    let denied = call(&scene, View::All, &root(), "p__drop_table").await;
+    assert_eq!(denied, Err(unknown("p__drop_table")));
+    assert_eq!(call(&scene, View::All, &root(), "p__read").await, Ok("read".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn gw6_a_private_list_whose_reading_panics_is_missed() {
+    for strict in [false, true] {
+        let scene = scene_with(CatalogConfig { strict, ..config() });
+        scene.catalog.settled(ms(10)).await;
+        scene.fake("p").follow(Script::panicking());
+        match scene.first_for(&View::All, &user()).await {
+            Ok(page) => {
+                assert!(!strict);
+                assert_eq!(names_on(&page.tools), ["s__t"]);
+                assert_eq!((page.remarks.len(), page.remarks[0].kind), (1, "gateway"));
+            }
+            Err(error) => {
+                assert!(strict);
+                assert_eq!(error.to_string(), "downstream `p` could not be listed");
+            }
+        }
+    }
 }

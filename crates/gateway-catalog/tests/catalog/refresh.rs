@@ -5,7 +5,7 @@ use gateway_domain::{CallerError, Directory, DownstreamObserver, DownstreamState
 use tokio::time::Instant;
 
 use crate::{
-    fake::{Lists, Opening, Scene, Script, ms, tools, view},
+    fake::{Lists, Opening, Scene, Script, config, ms, tools, view},
     log::Log,
 };
 
@@ -281,4 +281,30 @@ async fn the_status_says_what_was_listed() {
     let status = scene.status("a");
     assert_eq!((status.state, status.started), (DownstreamState::Ready, Some(ms(50))));
     assert_eq!((status.protocol.as_deref(), status.tools), (Some("2026-07-28"), tools(&["t"]).len()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g31_a_list_that_meets_a_forgotten_session_is_read_from_another_once() {
+    let scene =
+        Scene::with(config(), [("a", Script::tools(&["t"])), ("own", Script::tools(&["t"]))], |source| {
+            source.is_public = source.name.as_str() == "a"
+        });
+    scene.catalog.settled(ms(10)).await;
+    tokio::time::sleep(ms(5_000)).await;
+    let a = scene.fake("a");
+    a.forget(1);
+    a.signal.session_lost("404");
+    tokio::time::sleep(ms(60)).await;
+    assert_eq!((a.pulls(), scene.status("a").state), (3, DownstreamState::Ready), "nobody has noticed");
+    assert_eq!(scene.remarks(&view("a")).await, []);
+    a.forget(2);
+    a.signal.session_lost("404");
+    tokio::time::sleep(ms(200)).await;
+    assert_eq!((a.pulls(), scene.status("a").state), (5, DownstreamState::Broken), "twice is a failure");
+
+    let own = scene.fake("own");
+    own.forget(1);
+    assert_eq!((scene.names(&view("own")).await, own.pulls()), (vec!["t".to_owned()], 2));
+    own.forget(2);
+    assert_eq!((scene.names(&view("own")).await, own.pulls()), (vec![], 4));
 }

@@ -255,3 +255,16 @@ async fn g11_g46_a_flush_and_an_announced_change_take_the_list_out_of_the_store(
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(store.take_said(), ["remove b", "put 1 of b"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g10_the_list_of_one_that_becomes_private_is_forgotten() {
+    let store = Arc::new(Recorder::default());
+    let scene = scene(&store, Script::tools(&["t"]));
+    scene.catalog.settled(ms(10)).await;
+    tokio::time::sleep(ms(10)).await;
+    assert!(store.inner.get(&key("a")).await.unwrap().is_some());
+    let mut source = scene.add("a", Script::tools(&["t"]));
+    source.is_public = false;
+    scene.catalog.insert(source).await;
+    assert_eq!(store.inner.get(&key("a")).await.unwrap(), None);
+}

@@ -217,6 +217,10 @@ fn input_required(visit: &Visit, session: &SessionKey, name: &str) -> Error {
 pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
     match error {
         Error::Caller(_) => {}
+        // That it is left alone was logged once; this is each of those who try all the same.
+        Error::Downstream(downstream) if matches!(downstream.fault, DownstreamFault::Broken { .. }) => {
+            tracing::debug!(%error, "a request failed")
+        }
         Error::Downstream(_) | Error::Operator(_) | Error::Unlisted(_) => {
             tracing::info!(%error, "a request failed")
         }
@@ -417,3 +421,6 @@ impl Events {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

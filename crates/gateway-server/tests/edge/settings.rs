@@ -98,15 +98,27 @@ async fn who_stays_notices_nothing() {
 
 #[tokio::test]
 async fn a_call_in_flight_is_answered_although_its_key_is_gone() {
-    let server = start(|config| config.clients = keys()).await;
-    let modern = server.modern();
-    let slow = tokio::spawn(async move { modern.call("2", "files__slow", "{}").await.unwrap() });
-    server.world.reaches(&server.world.begun, 1).await;
-    let clients = vec![ClientKey::new("lab", "l")];
-    server.settings.replace(gateway_server::ServerConfig { clients, ..config() }).unwrap();
-    server.world.go.notify_one();
-    let answer = slow.await.unwrap();
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    // What it needs downstream stays until then, but not for ever.
+    for (drain, waits) in [(Limits::default().drain, true), (Duration::from_millis(10), false)] {
+        let server = start(|config| config.clients = keys()).await;
+        let modern = server.modern();
+        let slow = tokio::spawn(async move { modern.call("2", "files__slow", "{}").await.unwrap() });
+        server.world.reaches(&server.world.begun, 1).await;
+        let mut other = config();
+        other.clients = vec![ClientKey::new("lab", "l")];
+        other.limits.drain = drain;
+        server.settings.replace(other).unwrap();
+        let has_ended = || !server.world.ended.lock().unwrap().is_empty();
+        match waits {
+            true => tokio::time::sleep(QUIET).await,
+            false => until(has_ended).await,
+        }
+        assert_eq!(has_ended(), !waits);
+        server.world.go.notify_one();
+        let answer = slow.await.unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        until(has_ended).await;
+    }
 }
 
 #[tokio::test]
