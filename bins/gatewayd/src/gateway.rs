@@ -131,7 +131,7 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
 }
 
 /// Legacy sessions have their own limit at the edge, so here there is room for as many modern clients again.
-fn manager_config(config: &config::Config) -> ManagerConfig {
+pub(crate) fn manager_config(config: &config::Config) -> ManagerConfig {
     let default = ManagerConfig::default();
     ManagerConfig {
         max_clients: default.max_clients.max(config.limits.sessions.saturating_mul(2)),

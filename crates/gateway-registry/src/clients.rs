@@ -58,6 +58,11 @@ pub(crate) struct Found {
 }
 
 impl Clients {
+    /// Other bounds, for those who come from now on.
+    pub(crate) fn set_config(&mut self, config: ManagerConfig) {
+        self.config = config;
+    }
+
     pub(crate) fn new(config: ManagerConfig) -> Self {
         Self {
             config,

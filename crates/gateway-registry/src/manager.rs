@@ -149,6 +149,11 @@ impl Manager {
         true
     }
 
+    /// Sets other bounds, for clients that come from now on.
+    pub fn set_config(&self, config: ManagerConfig) {
+        self.shared.clients().set_config(config.or_defaults());
+    }
+
     /// A client session of its own. The manager reaps and closes it like those it keeps by key.
     ///
     /// # Errors

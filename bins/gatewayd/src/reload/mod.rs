@@ -138,6 +138,7 @@ impl Reloader {
         if let Some(edge) = &self.settings {
             edge.replace(gateway::server_config(&config)).context("the configuration as it would be used")?;
         }
+        self.topology.manager.set_config(gateway::manager_config(&config));
         self.topology.apply(steps).await;
         tracing::info!(reason, added, changed, removed, kept, settings, "configuration reloaded");
         if !waiting.is_empty() {

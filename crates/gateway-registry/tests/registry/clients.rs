@@ -62,6 +62,15 @@ async fn beyond_the_bound_the_oldest_idle_client_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn bounds_may_change_while_it_runs() {
+    let fake = Fake::new(Speaks::Legacy);
+    let manager = bounded(&fake, PerClient, 1, 100);
+    assert_eq!(call_in_turn(&manager, ["a", "b"].map(legacy)).await, [1, 2]);
+    manager.set_config(ManagerConfig { max_clients: 2, ..ManagerConfig::default() });
+    assert_eq!(call_in_turn(&manager, ["a", "b", "a"].map(legacy)).await, [3, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn clients_with_a_call_in_flight_are_not_ended() {
     let fake = Fake::new(Speaks::Legacy);
     let manager = bounded(&fake, PerClient, 2, 1);
