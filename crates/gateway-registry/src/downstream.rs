@@ -304,7 +304,8 @@ impl Downstream {
     }
 
     /// Keeps a modern session for everybody, or gives it up for the one that is there already.
-    async fn keep(&self, pooled: Pooled<Arc<dyn DownstreamSession>>) -> Result<Arc<Kept>, Error> {
+    async fn keep(&self, mut pooled: Pooled<Arc<dyn DownstreamSession>>) -> Result<Arc<Kept>, Error> {
+        pooled.reserve();
         let held = Kept::for_all(pooled);
         let mut first = held.clone();
         self.remember(|common| {

@@ -505,6 +505,13 @@ impl<S: Session + 'static> Pooled<S> {
         self.profile.era = era;
     }
 
+    /// Takes the place beyond `max`, if it is free, for what serves everybody and never makes room.
+    pub(crate) fn reserve(&mut self) {
+        if let (Some(permit), Some((_, place))) = (self.shared.reserved.take_free(), &mut self.live) {
+            *place = Place::new(permit, self.shared.presence());
+        }
+    }
+
     /// Takes another place than the one for probes, one for lists first; `false` if there is none.
     pub(crate) fn settle(&mut self) -> bool {
         let places = [&self.shared.reserved, &self.shared.places];

@@ -1,9 +1,9 @@
 //! What a gateway has to live through, with figures: the program `scenarios`.
 //!
-//! `scenarios [--gatewayd PATH] [--seconds N] [--only NAME]… [--scale F]` starts a `gatewayd` (the one beside it) for
-//! each scenario, puts fakes behind it and callers in front of it, and prints `ok NAME: figures` or
-//! `FAILED NAME: figures; what was not as it must be`. The exit code is 1 if any failed. `--seconds` (60) is how long
-//! the storm lasts, `--scale` (1) shortens and shrinks the rest.
+//! `scenarios [--gatewayd PATH] [--seconds N] [--only NAME]… [--scale F]` starts a `gatewayd` (the one beside
+//! it) for each scenario, puts fakes behind it and callers in front of it, and prints `ok NAME: figures` or
+//! `FAILED NAME: figures; what was not as it must be`. The exit code is 1 if any failed. `--seconds` (60) is
+//! how long the storm lasts, `--scale` (1) shortens and shrinks the rest.
 //!
 //! | Scenario | What happens |
 //! |---|---|

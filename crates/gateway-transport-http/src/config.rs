@@ -56,8 +56,8 @@ pub struct HttpConfig {
     /// needs to hear them from one session only: [`crate::HttpFactory::without_change_stream`] makes the
     /// others. Default true.
     pub change_stream: bool,
-    /// The longest pause before a lost change stream is opened again. It begins with 1 s, or with what the
-    /// server asks for, and doubles. Default 60 s.
+    /// The longest pause before a lost stream is opened again, a call's or that of changes, whatever the server
+    /// asks for. The first is that, or 1 s; the next lie between it and a bound that doubles. Default 60 s.
     pub max_reconnect_delay: Duration,
     /// The only revision to speak. Default: any.
     pub protocol: Option<Revision>,

@@ -28,6 +28,13 @@ impl Place {
     }
 }
 
+/// What the first event says of a stream that has been read as a whole.
+pub(crate) fn first(stream: &Bytes) -> Option<Bytes> {
+    let mut decoder = EventDecoder::new(stream.len());
+    decoder.push(stream);
+    decoder.next_event().ok().flatten().map(|event| event.data)
+}
+
 /// The messages of one event stream.
 #[derive(Debug)]
 pub(crate) struct EventStream {

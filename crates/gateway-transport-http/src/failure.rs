@@ -35,6 +35,16 @@ impl Failure {
         Self::before(DownstreamFault::Ended { reason })
     }
 
+    /// Whether the server is only busy or away, so that the same may be asked for again later.
+    pub(crate) fn passes(&self) -> bool {
+        match self.fault {
+            DownstreamFault::Ended { .. } => self.execution == Execution::Possible,
+            DownstreamFault::Status { status } => matches!(status, 408 | 425 | 429 | 500 | 502..),
+            DownstreamFault::Unreachable { .. } | DownstreamFault::TimedOut { .. } => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn of(self, downstream: &DownstreamName) -> Error {
         match self.execution {
             Execution::NotStarted => self.fault.before(downstream),

@@ -14,7 +14,11 @@ use crate::{
     failure::Failure,
     headers::{self, Form},
     link::Link,
+    pace::Pace,
 };
+
+/// How often in a row a broken stream is asked for of a server that is busy or away.
+const RESUMPTIONS: usize = 3;
 
 /// One request and the reading of its answer.
 pub(crate) struct Inquiry<'a> {
@@ -55,7 +59,7 @@ impl<'a> Inquiry<'a> {
         let response = match self.form(&head) {
             Ok(Form::Events) => self.read_stream(body).await?,
             Ok(_) => self.read_whole(head.status, body).await?,
-            Err(failure) => return Err(self.refused(&head, body, failure).await),
+            Err(failure) => self.refused(&head, body, failure).await?,
         };
         Ok(Answered { response, session: head.headers.remove(SESSION) })
     }
@@ -83,15 +87,16 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// What a refusal comes to that is no message: `failure`, unless it says that the session is gone.
-    async fn refused(&self, head: &Parts, body: Incoming, failure: Failure) -> Failure {
+    /// What a refusal comes to: `failure`, unless it says that the session is gone, or is an answer after all.
+    async fn refused(&self, head: &Parts, body: Incoming, failure: Failure) -> Result<Response, Failure> {
         let Some(link) = self.link else {
             body::release(self.endpoint, body);
-            return failure;
+            return Err(failure);
         };
-        match self.deadline.bound(link.refused(head, body)).await {
-            Ok(Err(unknown)) => unknown,
-            _ => failure,
+        match self.deadline.bound(link.refused(head, body, self.id)).await {
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(Err(unknown)) => Err(unknown),
+            _ => Err(failure),
         }
     }
 
@@ -101,7 +106,7 @@ impl<'a> Inquiry<'a> {
         if !status.is_success()
             && let Some(link) = self.link
         {
-            link.read_refusal(status, &text, Some(self.id))?;
+            link.read_refusal(status, &text)?;
         }
         match self.take(text).await {
             Ok(Some(response)) => Ok(response),
@@ -139,15 +144,20 @@ impl<'a> Inquiry<'a> {
 
     /// Takes up a broken stream where it stopped, if the server gave it a place; else it fails with `failure`.
     async fn resume(&self, place: &Place, failure: Failure) -> Result<Incoming, Failure> {
-        match (self.link, &place.id) {
-            (Some(link), Some(id))
-                if link.resumes() && matches!(failure.fault, DownstreamFault::Ended { .. }) =>
-            {
-                self.deadline.bound(link.pause(place)).await?;
-                self.deadline.bound(link.open_stream(Some(id))).await?.map_err(|_| failure)
-            }
-            _ => Err(failure),
+        let (Some(link), Some(id)) = (self.link, &place.id) else { return Err(failure) };
+        if !link.resumes() || !matches!(failure.fault, DownstreamFault::Ended { .. }) {
+            return Err(failure);
         }
+        let mut pace = Pace::new(self.endpoint.config.max_reconnect_delay);
+        for _ in 0..RESUMPTIONS {
+            self.deadline.bound(tokio::time::sleep(pace.next(place.retry))).await?;
+            match self.deadline.bound(link.open_stream(Some(id))).await? {
+                Ok(body) => return Ok(body),
+                Err(refusal) if refusal.passes() => {}
+                Err(_) => break,
+            }
+        }
+        Err(failure)
     }
 
     /// Takes one text: the answer, or something that comes before it.

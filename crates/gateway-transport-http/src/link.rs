@@ -4,7 +4,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Exchange};
+use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Exchange, Execution};
 use gateway_protocol::{
     Answer, Request, Response, Revision, client, code,
     headers::{METHOD, PROTOCOL_VERSION, SESSION},
@@ -19,11 +19,10 @@ use crate::{
     cancel::CancelOnDrop,
     deadline::Deadline,
     endpoint::Endpoint,
-    events::Place,
+    events,
     failure::Failure,
     headers::{self, EVENT_STREAM, Form, LAST_EVENT_ID, form},
     inquiry::Inquiry,
-    pace,
     refusal::{self, Verdict},
 };
 
@@ -36,6 +35,8 @@ pub(crate) struct Link {
     next_id: AtomicU64,
     /// The server has ended the session, or shown that it is another one by now.
     lost: AtomicBool,
+    /// It has said that it does not have the session, so that there is nothing to end.
+    disowned: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -54,8 +55,8 @@ impl Link {
         if let Some((name, value)) = version_header(revision) {
             headers.insert(name, value);
         }
-        let (lost, closed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { endpoint, revision, headers, next_id: AtomicU64::new(next_id), lost, closed }
+        let [lost, disowned, closed] = [(); 3].map(|()| AtomicBool::new(false));
+        Self { endpoint, revision, headers, next_id: AtomicU64::new(next_id), lost, disowned, closed }
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -123,10 +124,11 @@ impl Link {
     /// Draws conclusions about the session from what came of a request.
     fn judge(&self, answered: &Result<Response, Failure>) {
         match (self.era(), answered) {
-            (Era::Legacy, Err(Failure { fault: DownstreamFault::Ended { reason }, execution }))
-                if *execution == gateway_domain::Execution::NotStarted =>
-            {
-                self.lose(reason);
+            (
+                Era::Legacy,
+                Err(Failure { fault: DownstreamFault::Ended { reason }, execution: Execution::NotStarted }),
+            ) => {
+                self.disown(reason);
             }
             // Some servers say it in an answer. The code is also TypeScript's for a request that took too
             // long, and the call may have run; so the words count, and it stays answered (G-W3).
@@ -158,48 +160,67 @@ impl Link {
         self.lose("it no longer takes the revision that was agreed on");
     }
 
-    pub(crate) fn lose(&self, reason: &str) {
+    /// The server says that it does not have the session.
+    pub(crate) fn disown(&self, reason: &str) {
+        self.disowned.store(true, Ordering::Relaxed);
+        self.lose(reason);
+    }
+
+    fn lose(&self, reason: &str) {
         if !self.lost.swap(true, Ordering::Relaxed) {
             self.endpoint.observer.session_lost(reason);
         }
     }
 
-    /// Looks in a refusal that is no message for what it says of the session, and lets go of it.
+    /// Looks in a refusal of the request `id` for what it says of the session, and lets go of it. It may be an
+    /// answer after all: then the request may have been carried out, whatever the status means.
     ///
     /// # Errors
     /// The session is gone, and the request was not carried out.
-    pub(crate) async fn refused(&self, head: &Parts, mut body: Incoming) -> Result<(), Failure> {
-        let telling = matches!(head.status.as_u16(), 400 | 401 | 404) && !headers::is_encoded(&head.headers);
-        if telling
-            && self.era() == Era::Legacy
-            && let Some(text) = body::glance(&mut body).await
+    pub(crate) async fn refused(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        id: u64,
+    ) -> Result<Option<Response>, Failure> {
+        let Some(text) = self.glance(head, body).await else { return Ok(None) };
+        if head.status == StatusCode::NOT_FOUND
+            && self.has_session()
+            && let Some(answer) = refusal::answer(&text, id)
         {
-            self.read_refusal(head.status, &text, None)?;
+            self.lose("it answered with HTTP status 404, which is for sessions that it does not know");
+            return Ok(Some(answer));
         }
-        body::release(&self.endpoint, body);
-        Ok(())
+        self.read_refusal(head.status, &text).map(|()| None)
     }
 
-    /// Looks in the body of a refusal of the request `id` for what it says of the session.
+    /// What a refusal says that may be about the session.
+    async fn glance(&self, head: &Parts, mut body: Incoming) -> Option<Bytes> {
+        let may = self.era() == Era::Legacy && tells(head.status) && !headers::is_encoded(&head.headers);
+        let text = if may { body::glance(&mut body).await } else { None };
+        body::release(&self.endpoint, body);
+        match form(&head.headers) {
+            Form::Events => events::first(&text?),
+            Form::Json | Form::Other => text,
+        }
+    }
+
+    /// Looks in the body of a refusal for what it says of the session.
     ///
     /// # Errors
     /// The session is gone, and the request was not carried out.
-    pub(crate) fn read_refusal(
-        &self,
-        status: StatusCode,
-        body: &Bytes,
-        id: Option<u64>,
-    ) -> Result<(), Failure> {
-        if self.era() == Era::Modern || !matches!(status.as_u16(), 400 | 401 | 404) {
+    pub(crate) fn read_refusal(&self, status: StatusCode, body: &Bytes) -> Result<(), Failure> {
+        if self.era() == Era::Modern || !tells(status) {
             return Ok(());
         }
-        match refusal::read(body, id) {
+        match refusal::read(body) {
             Verdict::Silent => Ok(()),
-            Verdict::Unknown => Err(Failure::unknown_session(status.as_u16())),
-            Verdict::MaybeATools => {
+            // With 401 nothing runs, whatever it says (security.md §5.2).
+            Verdict::MaybeATools if status != StatusCode::UNAUTHORIZED => {
                 self.lose("it answered that it no longer knows the session");
                 Ok(())
             }
+            Verdict::Unknown | Verdict::MaybeATools => Err(Failure::unknown_session(status.as_u16())),
         }
     }
 
@@ -235,12 +256,6 @@ impl Link {
         self.era() == Era::Legacy
     }
 
-    /// Waits as long as the server wants before a broken stream is taken up.
-    pub(crate) async fn pause(&self, place: &Place) {
-        let limit = self.endpoint.config.max_reconnect_delay;
-        tokio::time::sleep(pace::least(place.retry).min(limit)).await;
-    }
-
     /// Opens a legacy GET stream, behind the event `after` if there is one.
     pub(crate) async fn open_stream(&self, after: Option<&str>) -> Result<Incoming, Failure> {
         let mut headers = self.headers.clone();
@@ -258,13 +273,15 @@ impl Link {
             body::release(&self.endpoint, body);
             return Err(Failure::unknown_session(status));
         }
-        self.refused(&head, body).await?;
+        if let Some(text) = self.glance(&head, body).await {
+            self.read_refusal(head.status, &text)?;
+        }
         Err(Failure::during(DownstreamFault::Status { status }))
     }
 
     /// Ends the session on the server if there is one there. The server may refuse that.
     pub(crate) async fn delete(&self) {
-        if !self.has_session() || self.lost.load(Ordering::Relaxed) {
+        if !self.has_session() || self.disowned.load(Ordering::Relaxed) {
             return;
         }
         let mut headers = self.headers.clone();
@@ -274,6 +291,11 @@ impl Link {
             body::release(&self.endpoint, response.into_body());
         }
     }
+}
+
+/// Whether the body of a refusal with this status may say that there is no such session.
+fn tells(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 400 | 401 | 404)
 }
 
 /// The header that names the revision; before 2025-06-18 there was none (protocol.md §4.6).

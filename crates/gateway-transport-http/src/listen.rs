@@ -43,15 +43,22 @@ pub(crate) async fn listen(link: Arc<Link>) {
             }
             Err(failure) => match judge(&failure, opened) {
                 Next::TryAgain => {}
-                Next::SessionLost(reason) => return link.lose(reason),
-                Next::Nothing => {
-                    tracing::debug!(downstream = %link.endpoint.name, fault = %failure.fault, "no change stream");
-                    return;
-                }
+                Next::SessionLost(reason) => return link.disown(reason),
+                Next::Nothing => return given_up(&link, &failure, opened),
             },
         }
         missed = true;
         tokio::time::sleep(pace.next(place.retry)).await;
+    }
+}
+
+/// A server may have no such stream; one that had one is not expected to take it away.
+fn given_up(link: &Link, failure: &Failure, opened: bool) {
+    let (downstream, fault) = (&link.endpoint.name, &failure.fault);
+    if opened {
+        tracing::warn!(%downstream, %fault, "the change stream is refused now; changes are seen when the list is next read");
+    } else {
+        tracing::debug!(%downstream, %fault, "no change stream");
     }
 }
 
@@ -65,16 +72,8 @@ enum Next<'a> {
 fn judge(failure: &Failure, opened: bool) -> Next<'_> {
     match (&failure.fault, failure.execution) {
         (DownstreamFault::Ended { reason }, Execution::NotStarted) if opened => Next::SessionLost(reason),
+        _ if failure.passes() => Next::TryAgain,
         // Before it has ever had one it may be its way of saying that it has no stream.
-        (DownstreamFault::Ended { .. }, Execution::NotStarted) => Next::Nothing,
-        // Busy or broken, which passes.
-        (
-            DownstreamFault::Status { status: 408 | 425 | 429 | 500.. }
-            | DownstreamFault::Unreachable { .. }
-            | DownstreamFault::Ended { .. }
-            | DownstreamFault::TimedOut { .. },
-            _,
-        ) => Next::TryAgain,
         _ => Next::Nothing,
     }
 }

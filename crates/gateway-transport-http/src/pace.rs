@@ -11,7 +11,7 @@ const USUAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The least rest: what the server `asked` for, which it may make very short but not nothing.
-pub(crate) fn least(asked: Option<Duration>) -> Duration {
+fn least(asked: Option<Duration>) -> Duration {
     asked.unwrap_or(USUAL).max(SHORTEST)
 }
 

@@ -4,7 +4,7 @@
 //! an error of the TypeScript or Python SDK, a line of plain text from Go, Rust or a framework in between.
 
 use bytes::Bytes;
-use gateway_protocol::{Answer, Incoming, Message, Response, code};
+use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, code};
 
 /// Such sentences are short. What is longer speaks of something else, say a page of a proxy.
 const LONGEST: usize = 512;
@@ -40,27 +40,54 @@ pub(crate) enum Verdict {
     MaybeATools,
 }
 
-/// Reads the body of a refusal (status 400, 401 or 404) of the request `id`.
+/// The codes of errors about sessions.
+const CODES: [i64; 3] = [code::INVALID_REQUEST, code::UNAUTHORIZED, code::NO_SESSION];
+
+/// Reads the body of a refusal (status 400, 401 or 404).
 ///
 /// Which error a tool makes itself is not told apart by its text. Proof that nothing ran is an error that
 /// answers no request, or that there was no valid request (-32600).
-pub(crate) fn read(body: &Bytes, id: Option<u64>) -> Verdict {
+pub(crate) fn read(body: &Bytes) -> Verdict {
     match Incoming::parse(body.clone()) {
-        Ok(Incoming::Single(Message::Response(Response { id: about, answer: Answer::Error(error) }))) => {
-            let meant = [code::INVALID_REQUEST, code::UNAUTHORIZED, code::NO_SESSION].contains(&error.code);
-            if !meant || !says_so(&error.message()) {
+        Ok(Incoming::Single(Message::Response(Response { id, answer: Answer::Error(error) }))) => {
+            if !CODES.contains(&error.code) || !says_so(&error.message()) {
                 return Verdict::Silent;
             }
-            let ours = id.is_some() && about.and_then(|about| about.to_number()) == id;
-            if ours && error.code != code::INVALID_REQUEST { Verdict::MaybeATools } else { Verdict::Unknown }
+            let answers = error.code != code::INVALID_REQUEST && id.as_ref().is_some_and(is_of_a_request);
+            if answers { Verdict::MaybeATools } else { Verdict::Unknown }
         }
         Ok(_) => Verdict::Silent,
-        // Plain text, or JSON of another kind.
         Err(_) => match std::str::from_utf8(body) {
-            Ok(text) if !text.trim_start().starts_with('<') && says_so(text) => Verdict::Unknown,
+            Ok(text) if is_a_sentence(text) && says_so(text) => Verdict::Unknown,
             _ => Verdict::Silent,
         },
     }
+}
+
+/// The answer to the request `id` that came with a status for unknown sessions, if it is not about sessions: the
+/// server has looked at the request then, and what it asks for may have run.
+pub(crate) fn answer(body: &Bytes, id: u64) -> Option<Response> {
+    match Incoming::parse(body.clone()) {
+        Ok(Incoming::Single(Message::Response(response))) => {
+            let answers = response.id.as_ref().and_then(RequestId::to_number) == Some(id);
+            let about_session =
+                matches!(&response.answer, Answer::Error(error) if CODES.contains(&error.code));
+            (answers && !about_session).then_some(response)
+        }
+        _ => None,
+    }
+}
+
+/// Whether it is the id of one of our requests, which are numbers; some servers make texts of them, and some put a
+/// text of their own where no request is meant.
+fn is_of_a_request(id: &RequestId) -> bool {
+    let text = id.as_str().trim_matches('"');
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether it is plain text or JSON of another kind: no page, and no message that cannot be read.
+fn is_a_sentence(text: &str) -> bool {
+    !text.trim_start().starts_with('<') && !text.contains("\"jsonrpc\"")
 }
 
 /// Whether a sentence says that a session is not there, or that nothing has been initialized.
@@ -128,16 +155,38 @@ mod tests {
             (error("\"id\":7,", -32600, gone), Verdict::Unknown),
             (error("\"id\":7,", -32000, gone), Verdict::MaybeATools),
             (error("\"id\":7,", -32001, gone), Verdict::MaybeATools),
-            (error("\"id\":8,", -32001, gone), Verdict::Unknown),
+            (error("\"id\":\"7\",", -32001, gone), Verdict::MaybeATools),
+            (error("\"id\":8,", -32001, gone), Verdict::MaybeATools),
+            (error("\"id\":\"\",", -32001, gone), Verdict::Unknown),
+            (error("\"id\":\"server-error\",", -32001, gone), Verdict::Unknown),
             (error("\"id\":null,", -32602, gone), Verdict::Silent),
             (error("\"id\":null,", -32001, "Request timed out"), Verdict::Silent),
             (r#"{"jsonrpc":"2.0","id":7,"result":{"x":"session not found"}}"#.into(), Verdict::Silent),
             ("Invalid session ID".into(), Verdict::Unknown),
             ("<html>Invalid session".into(), Verdict::Silent),
             ("oops".into(), Verdict::Silent),
+            (error("\"id\":7,", -32001, gone).repeat(2), Verdict::Silent),
+            (error("\"id\":7,\"id\":null,", -32001, gone), Verdict::Silent),
         ] {
-            assert_eq!(read(&Bytes::from(body.clone()), Some(7)), expected, "{body}");
+            assert_eq!(read(&Bytes::from(body.clone())), expected, "{body}");
         }
-        assert_eq!(read(&Bytes::from_static(b"\xff session not found"), None), Verdict::Silent);
+        assert_eq!(read(&Bytes::from_static(b"\xff session not found")), Verdict::Silent);
+    }
+
+    #[test]
+    fn an_answer_that_is_not_about_sessions_is_one_whatever_its_status() {
+        for (body, expected) in [
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no ping"}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":404,"message":"no such customer"}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"gone"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"gone"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"no ping"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"gone"}}"#, false),
+            (r#"{"error":"gone"}"#, false),
+            ("404 page not found", false),
+        ] {
+            assert_eq!(answer(&Bytes::from(body), 7).is_some(), expected, "{body}");
+        }
     }
 }

@@ -18,9 +18,14 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What a server of short streams has seen.
+/// So many sessions, so that their rests pass side by side.
+const SESSIONS: usize = 20;
+
+/// What a server of short streams has seen of each session.
+type Seen = [Streams; SESSIONS];
+
 #[derive(Default)]
-struct Seen {
+struct Streams {
     streams: AtomicUsize,
     /// Streams that are open, and the most there ever were.
     open: AtomicUsize,
@@ -30,24 +35,34 @@ struct Seen {
 
 /// A legacy server whose streams carry one event and end: most in order, every tenth with its connection.
 async fn serve(listener: TcpListener, seen: Arc<Seen>) {
+    let opened = Arc::<AtomicUsize>::default();
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(talk(stream, seen.clone()));
+        tokio::spawn(talk(stream, seen.clone(), opened.clone()));
     }
 }
 
-async fn talk(mut stream: TcpStream, seen: Arc<Seen>) {
+/// The session that a request names.
+fn session(request: &str) -> usize {
+    let (_, rest) = request.split_once("mcp-session-id: s-").unwrap();
+    rest.split_once('\r').unwrap().0.parse().unwrap()
+}
+
+async fn talk(mut stream: TcpStream, seen: Arc<Seen>, opened: Arc<AtomicUsize>) {
     stream.set_nodelay(true).unwrap();
     let mut piece = [0; 8192];
     // Requests are short and come in one piece.
     while let Ok(count) = stream.read(&mut piece).await {
         let request = String::from_utf8_lossy(&piece[..count]).into_owned();
         let written = match request.split(' ').next() {
-            Some("GET") => short_stream(&mut stream, &request, &seen).await,
+            Some("GET") => short_stream(&mut stream, &request, &seen[session(&request)]).await,
             Some("POST") if request.contains("\"initialize\"") => {
                 let result =
                     r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}}}"#;
                 let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: s\r\n";
+                let number = opened.fetch_add(1, SeqCst);
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: s-{number}\r\n"
+                );
                 let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
                 stream.write_all(answer.as_bytes()).await
             }
@@ -62,7 +77,7 @@ async fn talk(mut stream: TcpStream, seen: Arc<Seen>) {
     }
 }
 
-async fn short_stream(stream: &mut TcpStream, request: &str, seen: &Seen) -> std::io::Result<()> {
+async fn short_stream(stream: &mut TcpStream, request: &str, seen: &Streams) -> std::io::Result<()> {
     let number = seen.streams.fetch_add(1, SeqCst);
     seen.most.fetch_max(seen.open.fetch_add(1, SeqCst) + 1, SeqCst);
     if request.contains(&format!("last-event-id: e-{}\r\n", number.wrapping_sub(1))) {
@@ -94,9 +109,13 @@ impl DownstreamObserver for Observer {
     }
 }
 
-async fn reach(counter: &AtomicUsize, value: usize) {
+fn sum(seen: &Seen, of: fn(&Streams) -> &AtomicUsize) -> usize {
+    seen.iter().map(|session| of(session).load(SeqCst)).sum()
+}
+
+async fn reach(seen: &Seen, streams: usize) {
     let waiting = async {
-        while counter.load(SeqCst) < value {
+        while sum(seen, |session| &session.streams) < streams {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -123,24 +142,30 @@ async fn ten_thousand_reconnects_leave_nothing_behind() {
     let observer = Arc::<Observer>::default();
     let factory = HttpFactory::new(DownstreamName::parse("fake").unwrap(), config, observer.clone()).unwrap();
     let profile = SessionProfile { era: Era::Legacy, capabilities: ClientCapabilities::none() };
-    let session = factory.open(&profile).await.unwrap();
+    let mut sessions = Vec::new();
+    for _ in 0..SESSIONS {
+        sessions.push(factory.open(&profile).await.unwrap());
+    }
 
-    reach(&seen.streams, 1000).await;
+    reach(&seen, 1000).await;
     let (memory, files, tasks) = holds();
-    reach(&seen.streams, 11_000).await;
+    reach(&seen, 11_000).await;
     let (memory_after, files_after, tasks_after) = holds();
     assert!(memory_after < memory + 2048, "from {memory} to {memory_after} KiB");
-    // A connection that has ended a moment ago may still be counted on both sides.
-    assert!(files_after <= files + 4, "from {files} to {files_after} files");
-    assert!(tasks_after <= tasks + 4, "from {tasks} to {tasks_after} tasks");
-    assert_eq!(seen.most.load(SeqCst), 1, "one stream at a time");
-    assert!(seen.resumed.load(SeqCst) >= 10_999, "each behind the last event of the one before");
-    assert!(observer.0.load(SeqCst) >= 10_999);
-    assert!(session.is_open());
+    // Connections that have ended a moment ago may still be counted, on both sides.
+    assert!(files_after <= files + 2 * SESSIONS, "from {files} to {files_after} files");
+    assert!(tasks_after <= tasks + 2 * SESSIONS, "from {tasks} to {tasks_after} tasks");
+    let resumed = sum(&seen, |session| &session.resumed);
+    assert!(resumed >= 11_000 - SESSIONS, "each behind the last event of the one before: {resumed}");
+    assert!(observer.0.load(SeqCst) >= 11_000 - 2 * SESSIONS);
+    assert!(seen.iter().all(|session| session.most.load(SeqCst) == 1), "one stream of a session at a time");
+    assert!(sessions.iter().all(|session| session.is_open()));
     println!("{memory} KiB, then {memory_after} KiB; {files} files, then {files_after}");
 
-    session.close().await;
-    let streams = seen.streams.load(SeqCst);
+    for session in &sessions {
+        session.close().await;
+    }
+    let streams = sum(&seen, |session| &session.streams);
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(seen.streams.load(SeqCst), streams, "nobody listens any more");
+    assert_eq!(sum(&seen, |session| &session.streams), streams, "nobody listens any more");
 }

@@ -484,3 +484,15 @@ async fn the_background_task_ends_with_the_manager() {
     tokio::time::sleep(46 * SECOND).await;
     assert_eq!(tasks(), 0, "R-36");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_session_for_all_takes_no_clients_place() {
+    let fake = Fake::new(Speaks::Both);
+    let manager = manager(&fake, PerClient, 1);
+    for round in 0..3 {
+        let (all, own) =
+            (modern("a").call(&manager, "whoami").await, legacy("a").call(&manager, "whoami").await);
+        assert_ne!(all.unwrap(), own.unwrap(), "round {round}");
+        fake.kill_all();
+    }
+}

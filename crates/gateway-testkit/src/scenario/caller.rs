@@ -63,8 +63,8 @@ fn refusal(error: &str) -> Option<Outcome> {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) token: String,
-    /// Which of the load's clients made it.
-    pub(crate) client: usize,
+    /// The session it was made in. Modern clients have none: without keys they are one to the gateway.
+    pub(crate) session: Option<Arc<str>>,
     /// Which of the load's targets it went to.
     pub(crate) target: usize,
     pub(crate) begun: Duration,
@@ -112,7 +112,8 @@ impl Running {
 }
 
 async fn caller(load: Arc<Load>, number: usize, began: Instant, stop: Arc<AtomicBool>) -> Vec<Call> {
-    let client = number % load.clients.len();
+    let client = &load.clients[number % load.clients.len()];
+    let session: Option<Arc<str>> = client.session().map(Into::into);
     let mut random = Random::new(number as u64);
     let mut calls = Vec::new();
     while !stop.load(Ordering::Relaxed) {
@@ -125,9 +126,8 @@ async fn caller(load: Arc<Load>, number: usize, began: Instant, stop: Arc<Atomic
             if random.below(2) == 0 { ("echo", 0) } else { ("sleep_ms", 10 + random.below(40)) };
         let arguments = format!(r#"{{"token":"{token}","ms":{wait}}}"#);
         let begun = began.elapsed();
-        let outcome =
-            ask(&load.clients[client], &format!("{}__{tool}", load.targets[target]), &arguments).await;
-        calls.push(Call { token, client, target, begun, ended: began.elapsed(), outcome });
+        let outcome = ask(client, &format!("{}__{tool}", load.targets[target]), &arguments).await;
+        calls.push(Call { token, session: session.clone(), target, begun, ended: began.elapsed(), outcome });
     }
     calls
 }

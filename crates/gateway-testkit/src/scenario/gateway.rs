@@ -66,10 +66,23 @@ impl Gateway {
 
     /// Waits until fds, threads and processes are back at `base`; what it was at last, and how long it took.
     pub(crate) async fn back_at(&self, base: &Census, at_most: Duration) -> (Census, Option<Duration>) {
+        self.census_when(at_most, |census| census.is_back_at(base)).await
+    }
+
+    /// The same, with its memory given back too.
+    pub(crate) async fn slim_at(&self, base: &Census, at_most: Duration) -> (Census, Option<Duration>) {
+        self.census_when(at_most, |census| census.is_back_at(base) && census.is_slim(base)).await
+    }
+
+    async fn census_when(
+        &self,
+        at_most: Duration,
+        holds: impl Fn(&Census) -> bool,
+    ) -> (Census, Option<Duration>) {
         let mut last = self.census();
         let took = until(at_most, || {
             last = self.census();
-            last.is_back_at(base)
+            holds(&last)
         })
         .await;
         (last, took)

@@ -23,6 +23,10 @@ pub(crate) async fn run(bench: &Bench, folder: &Folder) -> io::Result<Report> {
         sleep(Duration::from_millis(1500)).await;
         let mut run: BTreeSet<u32> = marked(&folder.marker()).into_iter().collect();
         most = most.max(run.len());
+        // Each server has two grandchildren.
+        report.demand(run.len() >= 3 * crowd::SERVERS.len(), || {
+            format!("round {round}: only {} processes were there to survive", run.len())
+        });
         gateway.kill();
         let took = until(Duration::from_secs(5), || {
             run.extend(marked(&folder.marker()));

@@ -44,9 +44,10 @@ pub(crate) async fn abandoned(bench: &Bench, folder: &Folder) -> io::Result<Repo
             left = sessions(&gateway).await?;
         }
         let (gone, idle) = (seconds(begun.elapsed()), seconds(idle));
-        let (end, _) = gateway.back_at(&base, SWEEP).await;
+        let (end, _) = gateway.slim_at(&base, SWEEP).await;
         report.figure(format!("{count} opened in {}, {most} at once, peak {peak}", seconds(opened)));
         report.figure(format!("{left} left after {gone} (idle time {idle}), end {end}"));
+        report.demand(most > before, || format!("{most} sessions after {count} were opened: nothing counts"));
         report.demand(left <= before, || format!("{left} sessions are left, {before} were there before"));
         report.demand(end.is_back_at(&base), || "it does not come back to base".to_owned());
         report.demand(end.is_slim(&base), || format!("memory: base {} KiB, end {} KiB", base.rss, end.rss));
@@ -70,7 +71,8 @@ pub(crate) async fn reconnects(bench: &Bench, folder: &Folder) -> io::Result<Rep
         times.push(begun.elapsed());
     }
     let (end, back) = gateway.back_at(&base, Duration::from_secs(10)).await;
-    let connections = gateway.metric("gateway_connections").await?.unwrap_or(-1.0);
+    let connections = gateway.metric("gateway_connections").await?;
+    let connections = connections.ok_or_else(|| io::Error::other("no metric gateway_connections"))?;
     report.figure(format!(
         "{count} reconnects in {}, {taken} told that the stream is taken",
         spread(&mut times)

@@ -31,6 +31,8 @@ pub(crate) async fn run(bench: &Bench, folder: &Folder) -> io::Result<Report> {
     let per_client: Vec<bool> = SERVERS.iter().map(|server| server.per_client).collect();
     let verdict = Verdict::of(&calls, &kills, &executions(folder), &per_client);
     let mut report = Report::default();
+    let wanted = usize::try_from(bench.storm.as_secs()).unwrap_or(0);
+    report.demand(kills.len() >= wanted, || format!("only {} servers could be killed", kills.len()));
     tell(&mut report, verdict, kills.len(), own);
     let (end, back) = gateway.back_at(&base, Duration::from_secs(30)).await;
     report.figure(format!("base {base}, end {end}"));
@@ -59,6 +61,8 @@ fn tell(report: &mut Report, verdict: Verdict, kills: usize, own: Duration) {
         report.demand(false, || fault);
     }
     let late = quantile(&recoveries, 99);
+    let told = recoveries.len();
+    report.demand(told * 2 >= kills, || format!("the recovery of only {told} of {kills} could be seen"));
     report.demand(unrecovered == 0, || format!("{unrecovered} kills without a success afterwards"));
     report.demand(late <= own + Duration::from_secs(1), || format!("p99 of recovery is {} ms", millis(late)));
 }

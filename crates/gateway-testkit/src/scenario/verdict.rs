@@ -45,21 +45,28 @@ impl Verdict {
         per_client: &[bool],
     ) -> Self {
         let mut verdict = Self { calls: calls.len(), ..Self::default() };
+        let losses: Vec<Loss<'_>> = kills
+            .iter()
+            .map(|kill| {
+                let ran_on = |call: &&Call| {
+                    call.target == kill.target
+                        && ran.get(&call.token).is_some_and(|by| by.contains(&kill.pid))
+                };
+                let owner = calls.iter().rev().find(ran_on).filter(|_| per_client[kill.target]);
+                Loss { kill: *kill, owner }
+            })
+            .collect();
         for call in calls {
             let by = ran.get(&call.token).map_or(&[][..], Vec::as_slice);
-            verdict.judge(call, by, kills);
+            verdict.judge(call, by, &losses);
         }
-        for kill in kills {
-            let owner = calls.iter().rev().find(|call| {
-                call.target == kill.target && ran.get(&call.token).is_some_and(|by| by.contains(&kill.pid))
-            });
-            let client = owner.filter(|_| per_client[kill.target]).map(|call| call.client);
-            verdict.recover(kill, client, calls, kills);
+        for loss in &losses {
+            verdict.recover(loss, calls, kills);
         }
         verdict
     }
 
-    fn judge(&mut self, call: &Call, by: &[u32], kills: &[Kill]) {
+    fn judge(&mut self, call: &Call, by: &[u32], losses: &[Loss<'_>]) {
         let token = &call.token;
         if by.len() > 1 {
             self.faults.push(format!("{token} ran {} times", by.len()));
@@ -73,14 +80,14 @@ impl Verdict {
                 if !by.is_empty() && !may_have_executed {
                     self.faults.push(format!("{token} ran, and its error ({kind}) says that it did not"));
                 }
-                let Some(kill) = kills.iter().find(|kill| kill.explains(call, by)) else {
-                    self.faults.push(format!("{kind} without a kill: {}", place(call, kills)));
+                let Some(loss) = losses.iter().find(|loss| loss.explains(call, by)) else {
+                    self.faults.push(format!("{kind} without a kill: {}", place(call, losses)));
                     return;
                 };
                 self.refused += 1;
                 if by.is_empty() {
                     *self.unrun.entry(kind.clone()).or_default() += 1;
-                    self.unrun_after += usize::from(call.begun > kill.at);
+                    self.unrun_after += usize::from(call.begun > loss.kill.at);
                 }
             }
             Outcome::Wrong(text) => self.faults.push(format!("{token} was answered {text}")),
@@ -88,13 +95,11 @@ impl Verdict {
         }
     }
 
-    fn recover(&mut self, kill: &Kill, client: Option<usize>, calls: &[Call], kills: &[Kill]) {
-        let after = calls.iter().filter(|call| {
-            call.target == kill.target
-                && call.begun >= kill.at
-                && client.is_none_or(|client| client == call.client)
-                && call.outcome == Outcome::Done
-        });
+    fn recover(&mut self, loss: &Loss<'_>, calls: &[Call], kills: &[Kill]) {
+        let kill = &loss.kill;
+        let after = calls
+            .iter()
+            .filter(|call| loss.concerns(call) && call.begun >= kill.at && call.outcome == Outcome::Done);
         let Some(recovered) = after.map(|call| call.ended).min() else {
             self.unrecovered += 1;
             return;
@@ -107,21 +112,35 @@ impl Verdict {
     }
 }
 
-impl Kill {
+/// A kill and whom it may hurt.
+struct Loss<'a> {
+    kill: Kill,
+    /// The last call that the process ran, if it was one client's own.
+    owner: Option<&'a Call>,
+}
+
+impl Loss<'_> {
+    fn concerns(&self, call: &Call) -> bool {
+        self.kill.target == call.target && self.owner.is_none_or(|owner| owner.session == call.session)
+    }
+
     /// Whether the call was in flight on the victim, or came before the gateway can have noticed.
     fn explains(&self, call: &Call, by: &[u32]) -> bool {
-        self.target == call.target
-            && call.begun <= self.at + UNNOTICED
-            && call.ended >= self.at
-            && (by.is_empty() || by.contains(&self.pid))
+        self.concerns(call)
+            && call.begun <= self.kill.at + UNNOTICED
+            && call.ended >= self.kill.at
+            && (by.is_empty() || by.contains(&self.kill.pid))
     }
 }
 
-fn place(call: &Call, kills: &[Kill]) -> String {
-    let before = kills.iter().rev().find(|kill| kill.target == call.target && kill.at <= call.begun);
+fn place(call: &Call, losses: &[Loss<'_>]) -> String {
+    let kills = || losses.iter().map(|loss| loss.kill);
+    let before = kills().rev().find(|kill| kill.target == call.target && kill.at <= call.begun);
     let since =
         before.map(|kill| format!(", {:?} after the last kill there", call.begun.saturating_sub(kill.at)));
-    format!("target {} client {} at {:?}{}", call.target, call.client, call.begun, since.unwrap_or_default())
+    let session = call.session.as_deref().unwrap_or("none");
+    let since = since.unwrap_or_default();
+    format!("target {} session {session} at {:?}{since}", call.target, call.begun)
 }
 
 /// How long the gateway may take to see that a process is gone.
@@ -135,7 +154,7 @@ mod tests {
 
     fn call(target: usize, begun: u64, ended: u64, outcome: Outcome) -> Call {
         let (begun, ended) = (Duration::from_millis(begun), Duration::from_millis(ended));
-        Call { token: "t".into(), client: 0, target, begun, ended, outcome }
+        Call { token: "t".into(), session: None, target, begun, ended, outcome }
     }
 
     fn refused(may_have_executed: bool) -> Outcome {
@@ -159,6 +178,21 @@ mod tests {
             let ran = HashMap::from([("t".to_owned(), by.to_vec())]);
             let verdict = Verdict::of(&[call], &[KILL], &ran, &[false, false]);
             assert_eq!(verdict.faults.len(), faults, "{name}: {:?}", verdict.faults);
+        }
+    }
+
+    #[test]
+    fn a_kill_of_one_clients_process_excuses_no_other_client() {
+        let other = |session: Option<&str>| {
+            let mut call = call(0, 950, 1050, refused(false));
+            (call.session, call.token) = (session.map(Into::into), "other".into());
+            call
+        };
+        let ran = HashMap::from([("t".to_owned(), vec![7])]);
+        for (session, per_client, faults) in [(None, true, 0), (Some("s"), true, 1), (Some("s"), false, 0)] {
+            let calls = [call(0, 900, 990, Outcome::Done), other(session)];
+            let verdict = Verdict::of(&calls, &[KILL], &ran, &[per_client]);
+            assert_eq!(verdict.faults.len(), faults, "session {session:?}: {:?}", verdict.faults);
         }
     }
 

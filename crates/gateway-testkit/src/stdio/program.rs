@@ -21,8 +21,8 @@ pub fn command<S: AsRef<str>>(switches: impl IntoIterator<Item = S>) -> Vec<Stri
 ///
 /// `cargo test -p X` builds no programs of X's dev-dependencies, so the first call in a process looks for the
 /// program beside the running test (`target/PROFILE/fake-mcp`) and, unless it is newer than its sources, has
-/// cargo build it into the same target folder. For a program in that folder, whatever stands beside it will do. Processes that do so at once wait for each other on cargo's
-/// lock. Later calls cost nothing.
+/// cargo build it into the same target folder. For a program in that folder, whatever stands beside it will
+/// do. Processes that do so at once wait for each other on cargo's lock. Later calls cost nothing.
 ///
 /// # Panics
 /// If cargo cannot build it; its messages are in the panic's text.

@@ -205,6 +205,7 @@ async fn what_a_stream_meets_when_it_is_opened_again_decides_what_becomes_of_the
         ("400 Bad Request", "no", false, false),
         ("405 Method Not Allowed", "", false, false),
         ("401 Unauthorized", "", false, false),
+        ("501 Not Implemented", "", false, false),
         ("429 Too Many Requests", "", false, true),
         ("503 Service Unavailable", "", false, true),
     ] {
@@ -218,6 +219,8 @@ async fn what_a_stream_meets_when_it_is_opened_again_decides_what_becomes_of_the
         eventually("the second stream", || came.lock().unwrap().len() >= 2).await;
         if lost {
             eventually("the loss", || observer.lost().len() == 1).await;
+        } else if asked_again {
+            eventually("the third stream", || came.lock().unwrap().len() > 2).await;
         } else {
             tokio::time::sleep(Duration::from_millis(150)).await;
         }

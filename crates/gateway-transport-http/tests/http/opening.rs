@@ -10,7 +10,7 @@ use gateway_domain::{DownstreamSession, Era, Execution, Session};
 use gateway_testkit::{Era as Serves, Probe, Profile, http::HttpFake};
 
 use crate::support::{
-    ACCEPTED, Act, Raw, eventually, factory, fault, id, json, legacy, open, params, profile, quiet,
+    ACCEPTED, Act, Raw, eventually, factory, fault, id, json, legacy, open, params, profile, quiet, us,
 };
 
 #[track_caller]
@@ -125,6 +125,8 @@ async fn the_version_header_is_sent_by_those_revisions_that_have_it() {
         let requests = fake.requests();
         let methods: Vec<_> = requests.iter().map(|request| request.method.as_str()).collect();
         assert_eq!(methods, ["POST", "POST", "GET", "POST", "DELETE"]);
+        let us = format!(r#""clientInfo":{}"#, us().as_str());
+        assert!(requests[0].body.contains(&us), "{}", requests[0].body);
         assert_eq!(requests[0].headers.get("mcp-protocol-version"), None);
         assert_eq!(requests[0].headers.get("mcp-session-id"), None);
         for later in &requests[1..] {

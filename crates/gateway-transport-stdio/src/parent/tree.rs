@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -19,11 +22,15 @@ use crate::{lifeline::Held, processes::Seen};
 /// until then its number cannot belong to anybody else (R-W21).
 pub(super) struct Trees {
     alive: Mutex<BTreeMap<u32, Tree>>,
+    /// How many there have been.
+    count: AtomicU64,
     /// There is a tree to be ended.
     pub(super) changed: Notify,
 }
 
 pub(super) struct Tree {
+    /// Which one it is: its leader's number may have belonged to another before.
+    serial: u64,
     leader: Pid,
     started: u64,
     marker: Option<String>,
@@ -60,6 +67,7 @@ enum Remains {
 /// runtime.
 pub(crate) struct Leader {
     pid: Pid,
+    serial: u64,
     trees: Arc<Trees>,
     remains: watch::Receiver<Remains>,
 }
@@ -71,7 +79,7 @@ impl Leader {
 
     /// Sends SIGTERM to the whole tree, once.
     pub(crate) fn terminate(&self) {
-        self.trees.end(self.pid, Phase::Terminating);
+        self.trees.end(self, Phase::Terminating);
     }
 
     /// Waits until every other process of the tree has ended, once it was told to. Cancel-safe.
@@ -82,27 +90,27 @@ impl Leader {
 
     /// Kills the tree and waits until all of it has been reaped. Cancel-safe: it is ended in any case.
     pub(crate) async fn end(self) {
-        self.trees.end(self.pid, Phase::Killing);
+        self.trees.end(&self, Phase::Killing);
         let gone = async { drop(self.remains.clone().wait_for(|remains| *remains == Remains::Gone).await) };
         if timeout(REAP, gone).await.is_err() {
             tracing::warn!(
                 pid = number(self.pid),
                 "a server's processes do not end even though they were killed"
             );
-            self.trees.give_up(self.pid);
+            self.trees.give_up(&self);
         }
     }
 }
 
 impl Drop for Leader {
     fn drop(&mut self) {
-        self.trees.end(self.pid, Phase::Killing);
+        self.trees.end(self, Phase::Killing);
     }
 }
 
 impl Trees {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { alive: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self { alive: Mutex::default(), count: AtomicU64::new(0), changed: Notify::new() })
     }
 
     pub(super) fn insert(
@@ -115,30 +123,31 @@ impl Trees {
     ) -> Leader {
         let (remains, receiver) = watch::channel(Remains::Unknown);
         let (phase, warned) = (Phase::Running, HashSet::new());
-        let tree = Tree { leader, started, marker, phase, warned, remains, held, alive: Some(alive) };
+        let serial = self.count.fetch_add(1, Ordering::Relaxed);
+        let tree = Tree { serial, leader, started, marker, phase, warned, remains, held, alive: Some(alive) };
         self.alive().insert(number(leader), tree);
-        Leader { pid: leader, trees: Arc::clone(self), remains: receiver }
+        Leader { pid: leader, serial, trees: Arc::clone(self), remains: receiver }
     }
 
     /// The group gets its signal at once, the others at the next look.
-    fn end(&self, leader: Pid, phase: Phase) {
+    fn end(&self, leader: &Leader, phase: Phase) {
         let mut alive = self.alive();
-        let Some(tree) = alive.get_mut(&number(leader)).filter(|tree| tree.phase < phase) else { return };
+        let Some(tree) = of(&mut alive, leader).filter(|tree| tree.phase < phase) else { return };
         tree.phase = phase;
         tree.remains.send_replace(Remains::Unknown);
         if let Err(error) =
             tree.signal_group(if phase == Phase::Killing { Signal::KILL } else { Signal::TERM })
         {
-            tracing::warn!(pid = number(leader), %error, "cannot signal a process group");
+            tracing::warn!(pid = number(leader.pid), %error, "cannot signal a process group");
         }
         drop(alive);
         self.changed.notify_one();
     }
 
     /// Lets nobody wait any longer for a tree.
-    fn give_up(&self, leader: Pid) {
+    fn give_up(&self, leader: &Leader) {
         let mut alive = self.alive();
-        drop(alive.get_mut(&number(leader)).and_then(|tree| tree.alive.take()));
+        drop(of(&mut alive, leader).and_then(|tree| tree.alive.take()));
     }
 
     /// What a census has to know of them.
@@ -172,6 +181,10 @@ impl Trees {
     fn alive(&self) -> MutexGuard<'_, BTreeMap<u32, Tree>> {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn of<'a>(alive: &'a mut BTreeMap<u32, Tree>, leader: &Leader) -> Option<&'a mut Tree> {
+    alive.get_mut(&number(leader.pid)).filter(|tree| tree.serial == leader.serial)
 }
 
 impl Tree {
