@@ -107,6 +107,7 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
     server.admin_listen = config.admin_listen;
     server.allow_unauthenticated = config.allow_unauthenticated;
     server.http2 = config.http2;
+    server.cancel_on_disconnect = config.cancel_on_disconnect;
     server.clients =
         config.clients.iter().map(|client| ClientKey::new(&client.name, client.key.expose())).collect();
     server.allowed_hosts = config.allowed_hosts.clone();

@@ -31,6 +31,9 @@ pub struct ServerConfig {
     /// Speaks HTTP/2 too, with clients that begin with it (prior knowledge, RFC 9113 §3.3). Off by default: it
     /// gains an MCP client little and gives an attacker more to hold on to (security.md §2.7).
     pub http2: bool,
+    /// Cancels what a legacy client has asked for when its connection goes, as if it had said so. By default
+    /// only a notification cancels there (R-77, protocol.md §4.4): connections of such clients come and go.
+    pub cancel_on_disconnect: bool,
     /// Who we say we are.
     pub identity: Implementation,
     /// What a model should know about using this server.
@@ -53,6 +56,7 @@ impl ServerConfig {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             http2: false,
+            cancel_on_disconnect: false,
             identity,
             instructions: None,
             list_ttl: Duration::from_secs(5),

@@ -24,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) allow_unauthenticated: bool,
     /// Whether HTTP/2 is spoken to clients that begin with it.
     pub(crate) http2: bool,
+    /// Whether a legacy client's calls are cancelled when its connection goes.
+    pub(crate) cancel_on_disconnect: bool,
     /// How long calls in flight may go on after SIGTERM.
     pub(crate) shutdown_grace: Duration,
     /// A second address for health and metrics; without it they are on the first.

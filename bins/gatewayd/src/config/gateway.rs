@@ -26,6 +26,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         allow_unauthenticated: top.read("allow_unauthenticated", scalar::flag).unwrap_or(false),
         shutdown_grace: top.read("shutdown_grace", scalar::duration(HOUR)).unwrap_or(Duration::from_secs(15)),
         http2: top.read("http2", scalar::flag).unwrap_or(false),
+        cancel_on_disconnect: top.read("cancel_on_disconnect", scalar::flag).unwrap_or(false),
         admin_listen: admin(top.table("admin")),
         names: names(top.table("names")),
         log: log(top.table("log")),

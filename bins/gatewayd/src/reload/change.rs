@@ -136,6 +136,7 @@ pub(super) fn edge_keys(old: &Config, new: &Config) -> Vec<&'static str> {
         (old.allow_unauthenticated != new.allow_unauthenticated, "allow_unauthenticated"),
         (old.limits != new.limits, "limits"),
         (old.http2 != new.http2, "http2"),
+        (old.cancel_on_disconnect != new.cancel_on_disconnect, "cancel_on_disconnect"),
         (old.shutdown_grace != new.shutdown_grace, "shutdown_grace"),
     ];
     rows.into_iter().filter(|(is_other, _)| *is_other).map(|(_, key)| key).collect()

@@ -199,7 +199,7 @@ fn handshake(visit: &Visit, request: &Rpc) -> Posted {
 async fn in_session(visit: &Visit, session: &Arc<Session>, message: Message) -> Posted {
     match message {
         Message::Request(request) => {
-            Posted::Reply(legacy::answer(visit.clone(), session.clone(), request, true).await)
+            Posted::Reply(legacy::answer(visit.clone(), session.clone(), request, survives(visit)).await)
         }
         Message::Notification(notification) => {
             legacy::notice(session, &notification);
@@ -215,7 +215,7 @@ async fn batch(visit: &Visit, messages: Vec<Result<Message, EnvelopeError>>, hea
         _ if is_modern(headers) => Refusal::Batch("2026-07-28 has no arrays of messages"),
         Ok(session) if session.revision().has_batches() => {
             let _in_use = session.enter();
-            return match legacy::batch(visit, &session, messages, true).await {
+            return match legacy::batch(visit, &session, messages, survives(visit)).await {
                 Some(payload) => Posted::Reply(Answer::ok(payload).into()),
                 None => Posted::Accepted,
             };
@@ -300,4 +300,9 @@ fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
         Field::Repeated => false,
     };
     if json && plain { Ok(()) } else { Err(Refusal::MediaType) }
+}
+
+/// Whether a legacy call goes on when its connection is gone.
+fn survives(visit: &Visit) -> bool {
+    !visit.rules.config.cancel_on_disconnect
 }

@@ -168,6 +168,18 @@ async fn arrays_are_for_one_revision_only() {
 }
 
 #[tokio::test]
+async fn leaving_cancels_where_the_operator_says_so() {
+    let server = start(|config| config.cancel_on_disconnect = true).await;
+    let client = server.legacy("2025-11-25").await;
+    let world = &server.world;
+    tokio::select! {
+        _ = client.call("1", "files__slow", "{}") => panic!("this call waits"),
+        () = world.reaches(&world.begun, 1) => {}
+    }
+    world.reaches(&world.dropped, 1).await;
+}
+
+#[tokio::test]
 async fn leaving_does_not_cancel_but_saying_so_does() {
     let server = start(|_| {}).await;
     let client = server.legacy("2025-11-25").await;

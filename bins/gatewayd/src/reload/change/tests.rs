@@ -120,6 +120,7 @@ fn keys_that_need_a_restart_keep_their_value_and_are_named() {
         ("allowed_origins = [\"https://a\"]", [&[], &[], &["allowed_origins"]]),
         ("allow_unauthenticated = true", [&[], &[], &["allow_unauthenticated"]]),
         ("http2 = true", [&[], &[], &["http2"]]),
+        ("cancel_on_disconnect = true", [&[], &[], &["cancel_on_disconnect"]]),
         ("clients = { a = { key = \"0123456789abcdef\" } }", [&[], &[], &["clients"]]),
         ("reload = { watch = false }", [&[], &[], &[]]),
     ];
