@@ -149,7 +149,7 @@ pub enum DownstreamFault {
         max: usize,
     },
     /// It failed too often and is left alone for a while.
-    #[error("is broken and not tried again for {retry_in:?}: {reason}")]
+    #[error("is broken and not tried again for {} s: {reason}", whole_seconds(*.retry_in))]
     Broken {
         /// When it will be tried again.
         retry_in: Duration,
@@ -162,6 +162,11 @@ pub enum DownstreamFault {
     /// It asks for input in a way this release does not carry.
     #[error("asked for input, which this client cannot give")]
     InputRequired,
+}
+
+/// At least one, and enough: texts that differ in milliseconds alone are hard to group.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs().saturating_add((time.subsec_nanos() > 0).into()).max(1)
 }
 
 impl DownstreamFault {

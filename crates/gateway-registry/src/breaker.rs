@@ -58,8 +58,9 @@ pub(crate) struct Breaker {
     failures: u32,
     /// Those of `failures` that were not timeouts.
     hard: u32,
-    /// How often it has opened since the last success that was more than a probe's.
+    /// How often it has opened since the last success that was more than a probe's, and when last.
     opened: u32,
+    opened_at: Option<Instant>,
     /// Grows whenever it opens, so that an outcome from before is known (R-W6).
     generation: u64,
     /// The number of the latest probe.
@@ -118,6 +119,8 @@ pub(crate) enum Failure {
 impl Breaker {
     /// When to look again while a probe is on its way; how long that takes is not known.
     const SOON: Duration = Duration::from_secs(1);
+    /// After so long without trouble the next cooldown begins anew.
+    const QUIET: Duration = Duration::from_secs(60);
     /// How long one probe's success stands against timeouts of calls.
     const VERIFIED: Duration = Duration::from_secs(15);
 
@@ -131,6 +134,7 @@ impl Breaker {
             failures: 0,
             hard: 0,
             opened: 0,
+            opened_at: None,
             generation: 0,
             probes: 0,
             verified_until: None,
@@ -279,6 +283,10 @@ impl Breaker {
     }
 
     fn open(&mut self, from: Instant) {
+        if self.opened_at.is_some_and(|last| from.saturating_duration_since(last) > Self::QUIET) {
+            self.opened = 0;
+        }
+        self.opened_at = Some(from);
         let until = from + self.cooldown.after(self.opened, &mut self.jitter);
         self.opened = self.opened.saturating_add(1);
         self.generation += 1;

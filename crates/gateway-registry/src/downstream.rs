@@ -4,6 +4,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use gateway_domain::{
@@ -348,7 +349,7 @@ impl Downstream {
         purpose: Purpose,
         profile: &SessionProfile,
     ) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
-        self.predecessor_in_time().await?;
+        self.predecessor_in_time(purpose).await?;
         self.end_lost().await;
         let mut pooled = self.pool.acquire_for(purpose, profile).await?;
         let spoken = pooled.peer().era;
@@ -390,12 +391,18 @@ impl Downstream {
         }
     }
 
-    /// Waits for the end of the downstream this one replaces, as long as one waits for a place.
-    async fn predecessor_in_time(&self) -> Result<(), Error> {
+    /// Waits for the end of the downstream this one replaces: a call as long as it would wait for a place, what
+    /// nobody waits for until it is over.
+    async fn predecessor_in_time(&self, purpose: Purpose) -> Result<(), Error> {
         if self.predecessor.as_ref().is_none_or(|predecessor| predecessor.has_changed().is_err()) {
             return Ok(());
         }
-        let in_time = tokio::time::timeout(self.pool.acquire_timeout(), self.predecessor_gone()).await;
+        let patience = match purpose {
+            Purpose::Calls => self.pool.acquire_timeout(),
+            // Its predecessors' own bounds for closing.
+            Purpose::Lists | Purpose::Probes => Duration::MAX,
+        };
+        let in_time = tokio::time::timeout(patience, self.predecessor_gone()).await;
         in_time.map_err(|_| {
             let reason = "what it replaces is still being closed".into();
             DownstreamFault::Unreachable { reason }.before(&self.name)

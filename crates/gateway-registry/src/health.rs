@@ -70,6 +70,12 @@ pub struct Health {
     /// Tells the task that probes of a change.
     pub(crate) changed: Notify,
     is_over: AtomicBool,
+    /// Whether anything has ever been answered.
+    has_answered: AtomicBool,
+    /// Whether a sign of life that was asked for has ever come.
+    answers_pings: AtomicBool,
+    /// It has answered other things and not the first ping: the absence of a sign of life says nothing.
+    ignores_pings: AtomicBool,
     /// Sessions with a request that failed and none that was answered since.
     doubtful: Mutex<Vec<Weak<Observed>>>,
     told: Mutex<Told>,
@@ -125,6 +131,9 @@ impl Health {
             gate: AtomicU64::default(),
             changed: Notify::new(),
             is_over: AtomicBool::default(),
+            has_answered: AtomicBool::default(),
+            answers_pings: AtomicBool::default(),
+            ignores_pings: AtomicBool::default(),
             doubtful: Mutex::default(),
             told: Mutex::default(),
             overdue: watch::Sender::new(None),
@@ -221,6 +230,37 @@ impl Health {
     /// Notes whether opening sessions is broken, and why.
     pub(crate) fn connecting(&self, broken: Option<String>) {
         self.tell(|told| &mut told.connecting, broken);
+    }
+
+    pub(crate) fn pings_are_answered(&self) {
+        if !self.answers_pings.load(Ordering::Relaxed) {
+            self.answers_pings.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it answers pings is not known.
+    pub(crate) fn knows_no_pings(&self) -> bool {
+        !self.answers_pings.load(Ordering::Relaxed) && !self.ignores_pings()
+    }
+
+    /// It is alive and does not answer pings: there is no use in asking on an interval.
+    pub(crate) fn pings_are_ignored(&self) {
+        if !self.ignores_pings.swap(true, Ordering::Relaxed) {
+            tracing::info!(downstream = %self.name, "it does not answer pings, which are not sent any more");
+        }
+    }
+
+    /// Whether the absence of a sign of life says nothing.
+    pub(crate) fn ignores_pings(&self) -> bool {
+        self.ignores_pings.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn something_is_answered(&self) {
+        self.has_answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
     }
 
     pub(crate) fn count_failed(&self) {

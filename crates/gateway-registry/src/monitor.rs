@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Health,
+    breaker::Failure,
     downstream::Downstream,
     health::Probe,
     held::Kept,
@@ -32,7 +33,8 @@ pub(crate) fn start(downstream: &Arc<Downstream>) {
 
 async fn watch(downstream: Weak<Downstream>, health: Arc<Health>) {
     let interval = health.config.interval;
-    let mut next_ping = interval.map(|interval| Instant::now() + interval);
+    // The first one soon, while it is well: that shows whether it answers pings at all.
+    let mut next_ping = interval.map(|interval| Instant::now() + interval.min(LATER));
     while !health.is_over() {
         let ask = tokio::select! {
             () = health.changed.notified() => continue,
@@ -48,7 +50,9 @@ async fn watch(downstream: Weak<Downstream>, health: Arc<Health>) {
             }
             Ask::Kept => {
                 ask_kept(&downstream, &health).await;
-                next_ping = interval.map(|interval| Instant::now() + interval);
+                let unknown = health.knows_no_pings();
+                next_ping = interval
+                    .map(|interval| Instant::now() + if unknown { interval.min(LATER) } else { interval });
             }
         }
     }
@@ -69,11 +73,11 @@ async fn until(time: Option<Instant>) {
 
 /// Asks the sessions that serve everybody and lists. Nothing is opened merely for this.
 async fn ask_kept(downstream: &Arc<Downstream>, health: &Arc<Health>) {
-    if health.admits().is_err() {
-        // A probe is on its way or due.
+    // While it is refused a probe is on its way or due.
+    if health.ignores_pings() || health.admits().is_err() {
         return;
     }
-    let [stateless, listing] = downstream.kept();
+    let ([stateless, listing], has_answered) = (downstream.kept(), health.has_answered());
     let silences = async {
         let (one, other) = tokio::join!(silence(stateless), silence(listing));
         one.or(other)
@@ -87,7 +91,10 @@ async fn ask_kept(downstream: &Arc<Downstream>, health: &Arc<Health>) {
         }
     };
     let Some(reason) = silence else { return };
-    tracing::warn!(reason, "no sign of life, trying a new session");
+    if health.knows_no_pings() && has_answered {
+        return health.pings_are_ignored();
+    }
+    tracing::warn!(downstream = %downstream.name, reason, "no sign of life, trying a new session");
     if let Some(probe) = health.unanswered(reason, Instant::now()) {
         find_out(downstream, health, probe).await;
     }
@@ -121,8 +128,15 @@ async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Pro
         Ok(session) => session,
         Err(error) => return not_opened(probe, &error),
     };
-    match session.ping().await {
-        Ok(()) => {
+    let answer = session.ping().await;
+    let is_ignored = health.ignores_pings() && Verdict::of(&answer) == Verdict::Failing(Failure::Slow);
+    match answer {
+        Err(error) if !is_ignored => {
+            probe.failed(reason(&error), Instant::now());
+            session.discard().await;
+        }
+        // It has shaken hands at least.
+        _ => {
             retire_hung(health, probe.is_refusing()).await;
             // Before anybody is admitted, so that they find it.
             let is_adopted = downstream.adopt(session).await;
@@ -130,10 +144,6 @@ async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Pro
             if is_adopted {
                 health.session_replaced();
             }
-        }
-        Err(error) => {
-            probe.failed(reason(&error), Instant::now());
-            session.discard().await;
         }
     }
 }
@@ -180,8 +190,11 @@ async fn hear_out(health: &Health) -> Heard {
             silent.iter().for_each(|session| session.retire());
             Heard::Answer
         }
-        (false, Some(reason)) => Heard::Silence(reason),
-        (false, None) => Heard::Nobody,
+        (false, Some(reason)) if !health.ignores_pings() => Heard::Silence(reason),
+        (false, _) => {
+            silent.iter().for_each(|session| session.doubt());
+            Heard::Nobody
+        }
     }
 }
 

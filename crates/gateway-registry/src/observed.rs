@@ -174,6 +174,7 @@ impl Observed {
         self.last_answer.store(millis(now - self.opened), Relaxed);
         if !self.has_answered.load(Relaxed) && !self.has_answered.swap(true, Relaxed) {
             self.started.proved();
+            self.health.something_is_answered();
         }
         if self.is_doubtful.load(Relaxed) {
             self.is_doubtful.store(false, Relaxed);
@@ -265,14 +266,18 @@ impl DownstreamSession for Observed {
     async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
         let request = self.begin();
         let result = self.session.list_tools(cursor).await;
-        self.note(request, &result);
+        match result {
+            // That lists are answered says nothing about calls, which may all fail beside them.
+            Ok(_) => drop(self.answered()),
+            Err(_) => self.note(request, &result),
+        }
         result
     }
 
     /// Asks only if there has been no sign of life within the interval, and waits no longer than the health's
     /// timeout. What a silence means is for whoever asks.
     async fn ping(&self) -> Result<(), Error> {
-        if self.is_fresh() {
+        if self.is_fresh() && !self.health.knows_no_pings() {
             return Ok(());
         }
         let after = self.health.config.timeout;
@@ -281,8 +286,9 @@ impl DownstreamSession for Observed {
         match (Verdict::of(&result), &result) {
             (Verdict::Alive, _) => {
                 self.answered();
+                self.health.pings_are_answered();
             }
-            (verdict, _) if verdict.is_silence(self.session.is_open()) => {
+            (verdict, _) if verdict.is_silence(self.session.is_open()) && !self.health.ignores_pings() => {
                 self.is_deaf.store(true, Relaxed);
                 self.doubt();
             }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
@@ -11,7 +11,9 @@ use crate::{breaker::Refusal, jitter::Jitter};
 
 /// How many starts of a process may come to nothing: those that fail, and those whose session ends before it
 /// has answered anything beyond the handshake. After one, another follows within a second; then they are
-/// spaced by `period / (limit - 1)`. Starts of what works are not limited, however often it is killed.
+/// spaced by `period / (limit - 1)`. What has been of use is started again at once when it ends, unless that
+/// has happened 30 times in a period: then once in a thirtieth of it, so that a server which ends after each
+/// answer is not started for each call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartBudget {
     /// At most so many in a period. 0 means no limit. Default 5.
@@ -63,9 +65,17 @@ pub(crate) struct Restarts {
     /// The latest start that came to nothing, and the latest that was of use.
     worst: u64,
     best: u64,
+    /// When sessions that had been of use ended, within the last period; those that ended together count once.
+    losses: VecDeque<Instant>,
     /// The last failure, for the error of those who are refused.
     reason: String,
 }
+
+/// How many losses there may be in a period before starts are spaced.
+const LOSSES: u32 = 30;
+
+/// Sessions that end so soon after one another have ended together.
+const TOGETHER: Duration = Duration::from_millis(250);
 
 /// A start; what comes of it is to be reported with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +107,7 @@ impl Restarts {
             latest: 0,
             worst: 0,
             best: 0,
+            losses: VecDeque::new(),
             reason: String::new(),
         }
     }
@@ -161,8 +172,21 @@ impl Restarts {
     }
 
     /// A session that had been of use has ended unasked.
-    pub(crate) fn lost(&mut self) {
+    pub(crate) fn lost(&mut self, now: Instant) {
         self.is_proven = false;
+        if self.losses.back().is_some_and(|last| now - *last < TOGETHER) {
+            return;
+        }
+        while self.losses.front().is_some_and(|first| now - *first >= self.budget.period) {
+            self.losses.pop_front();
+        }
+        if self.losses.len() >= LOSSES as usize {
+            self.losses.pop_front();
+            let free_at = now + self.budget.period / LOSSES;
+            self.free_at = Some(self.free_at.map_or(free_at, |earlier| earlier.max(free_at)));
+            self.reason = "it ends again and again soon after it has answered".into();
+        }
+        self.losses.push_back(now);
     }
 
     fn decide(&mut self, start: Start) {

@@ -355,7 +355,7 @@ impl Started {
 
     /// It has ended unasked after it had answered.
     pub(crate) fn lost(&self) {
-        self.change(|restarts, _| restarts.lost());
+        self.change(|restarts, _| restarts.lost(Instant::now()));
     }
 
     fn change(&self, change: impl FnOnce(&mut Restarts, Start)) {

@@ -239,6 +239,7 @@ struct Model {
     outcomes: Vec<(u64, Option<Failure>)>,
     phase: Phase,
     openings: u32,
+    opened_ms: Option<u64>,
     generation: u64,
     probes: u64,
     verified_ms: Option<u64>,
@@ -346,6 +347,10 @@ impl Model {
 
     /// Counted from then; the cooldown is still to be added.
     fn open(&mut self, from: u64) {
+        if self.opened_ms.is_some_and(|last| from.saturating_sub(last) > 60_000) {
+            self.openings = 0;
+        }
+        self.opened_ms = Some(from);
         self.openings += 1;
         self.generation += 1;
         (self.phase, self.outcomes) = (Phase::Open(from), Vec::new());
@@ -408,6 +413,7 @@ impl Run {
             outcomes: Vec::new(),
             phase: Phase::Closed,
             openings: 0,
+            opened_ms: None,
             generation: 0,
             probes: 0,
             verified_ms: None,

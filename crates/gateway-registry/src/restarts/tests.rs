@@ -44,13 +44,35 @@ fn one_quick_retry_then_spaced_starts() {
 fn what_works_is_restarted_at_once_however_often_it_is_killed() {
     let mut restarts = restarts(5);
     let now = Instant::now();
-    for _ in 0..100 {
+    for killed in 0..100_u32 {
+        let now = now + 2 * killed * SECOND;
         let begun = start(&mut restarts, now);
         restarts.ended(begun);
         restarts.proved(begun);
-        restarts.lost();
+        restarts.lost(now);
     }
-    assert_eq!(restarts.check(now), Leave::Granted);
+    assert_eq!(restarts.check(now + 200 * SECOND), Leave::Granted);
+}
+
+#[test]
+fn what_ends_after_each_answer_is_not_started_for_each_call() {
+    let mut restarts = restarts(5);
+    let began = Instant::now();
+    let (mut now, mut starts) = (began, 0);
+    while now - began < 60 * SECOND {
+        if restarts.check(now) == Leave::Granted {
+            let begun = restarts.begin(now);
+            restarts.ended(begun);
+            restarts.proved(begun);
+            // Many at a time count once.
+            (0..5).for_each(|_| restarts.lost(now));
+            starts += 1;
+        }
+        now += Duration::from_millis(300);
+    }
+    assert!((50..=60).contains(&starts), "{starts}");
+    let Leave::Refused(refusal) = restarts.check(now - SECOND) else { panic!("not refused") };
+    assert!(refusal.reason.contains("again and again"));
 }
 
 #[test]
@@ -62,7 +84,7 @@ fn one_starts_alone_until_it_has_been_of_use() {
     restarts.ended(first);
     restarts.proved(first);
     let side_by_side = [start(&mut restarts, now), start(&mut restarts, now)];
-    restarts.lost();
+    restarts.lost(now);
     let alone = start(&mut restarts, now);
     side_by_side.into_iter().for_each(|begun| restarts.ended(begun));
     assert_eq!(restarts.check(now), Leave::Wait(None), "others that end are not that one");
@@ -162,7 +184,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Wait(ms) => now += Duration::from_millis(ms),
-                Step::Lost => restarts.lost(),
+                Step::Lost => restarts.lost(now),
                 Step::Start(ms, end) => {
                     if let Some(wait) = refused(&restarts, now) {
                         prop_assert!(wait <= longest, "{wait:?}");

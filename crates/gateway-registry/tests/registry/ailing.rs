@@ -34,6 +34,8 @@ pub(crate) enum Ailment {
     HangsFromTheStart,
     /// The same, and a handshake takes for ever.
     IsMute,
+    /// Everything but pings is answered.
+    IgnoresPings,
     /// Every request is answered so.
     Says(DownstreamFault),
     /// Sessions open and end with their first request.
@@ -161,7 +163,10 @@ impl Factory for Ailing {
                 Some(DownstreamFault::Handshake { reason: "no answer".into() })
             }
             Some(Ailment::IsMute) => std::future::pending().await,
-            Some(Ailment::Hangs | Ailment::LosesSessions | Ailment::DropsConnections) | None => None,
+            Some(
+                Ailment::Hangs | Ailment::LosesSessions | Ailment::DropsConnections | Ailment::IgnoresPings,
+            )
+            | None => None,
         };
         if let Some(fault) = fault {
             return Err(fault.before(&name("fake")));
@@ -202,7 +207,7 @@ impl AilingSession {
                 tokio::time::sleep(SECOND).await;
                 Some(DownstreamFault::Ended { reason: "connection reset".into() })
             }
-            None => return Ok(()),
+            Some(Ailment::IgnoresPings) | None => return Ok(()),
         };
         match fault {
             Some(fault) => Err(fault.during(&name("fake"))),
@@ -255,6 +260,9 @@ impl DownstreamSession for AilingSession {
 
     async fn ping(&self) -> Result<(), Error> {
         self.ailing.pings.fetch_add(1, SeqCst);
+        if matches!(self.ailing.ailment(), Some(Ailment::IgnoresPings)) {
+            std::future::pending::<()>().await;
+        }
         self.suffer(3600 * SECOND).await?;
         self.session.ping().await
     }

@@ -270,6 +270,7 @@ async fn a_session_that_falls_silent_is_replaced() {
         let (manager, health) = managed(&ailing, PerClient);
         let first = manager.listing(&name("fake")).await.unwrap();
         first.session().list_tools(None).await.unwrap();
+        its_first_ping().await;
         ailing.falls_ill(Ailment::Hangs);
         let listing = tokio::spawn({
             let session = first.session().clone();
@@ -295,6 +296,7 @@ async fn a_silent_downstream_is_found_broken_without_any_traffic() {
     let ailing = Ailing::new(Speaks::Legacy);
     let (manager, health) = managed(&ailing, PerClient);
     manager.listing(&name("fake")).await.unwrap().session().list_tools(None).await.unwrap();
+    its_first_ping().await;
     ailing.falls_ill(Ailment::Hangs);
     tokio::time::sleep(72 * SECOND).await;
     assert_eq!((ailing.heard(), health.counts().unanswered_pings), (vec!["broken"], 1));
@@ -311,6 +313,7 @@ async fn a_silent_session_beside_others_that_answer_is_replaced_and_nothing_brok
     let (manager, _) = managed(&ailing, PerClient);
     let listing = manager.listing(&name("fake")).await.unwrap();
     listing.session().list_tools(None).await.unwrap();
+    its_first_ping().await;
     ailing.falls_ill(Ailment::Hangs);
     let hangs = tokio::time::timeout(SECOND, listing.session().list_tools(None)).await;
     assert!(hangs.is_err());
@@ -325,6 +328,28 @@ async fn a_silent_session_beside_others_that_answer_is_replaced_and_nothing_brok
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_server_that_ignores_pings_silence_says_nothing() {
+    let ailing = Ailing::new(Speaks::Modern);
+    ailing.falls_ill(Ailment::IgnoresPings);
+    let (manager, _) = managed(&ailing, Shared);
+    modern("a").call(&manager, "whoami").await.unwrap();
+    tokio::time::sleep(120 * SECOND).await;
+    assert_eq!(modern("a").call(&manager, "whoami").await.unwrap(), 1, "the same session");
+    assert_eq!((ailing.started(), ailing.heard().len()), (1, 0));
+    assert!(ailing.pings.load(SeqCst) <= 2, "it is not asked for ever");
+    // One that hangs altogether is found out all the same.
+    ailing.falls_ill(Ailment::IsMute);
+    let begun = Instant::now();
+    while !faults(&manager, (0..5).map(|_| modern("a")), "whoami").await.iter().any(is_broken) {}
+    assert!(begun.elapsed() <= CALL_TIMEOUT * 2 + 10 * SECOND, "{:?}", begun.elapsed());
+}
+
+/// Long enough for the ping that shows whether it answers pings.
+async fn its_first_ping() {
+    tokio::time::sleep(3 * SECOND).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn signs_of_life_are_asked_for_only_where_there_are_none() {
     let ailing = Ailing::new(Speaks::Modern);
     let (manager, _) = managed(&ailing, Shared);
@@ -334,7 +359,7 @@ async fn signs_of_life_are_asked_for_only_where_there_are_none() {
         modern("a").call(&manager, "whoami").await.unwrap();
         tokio::time::sleep(SECOND).await;
     }
-    assert_eq!(ailing.pings.load(SeqCst), 0, "answers are signs of life");
+    assert_eq!(ailing.pings.load(SeqCst), 1, "answers are signs of life, once it is known to answer pings");
     tokio::time::sleep(300 * SECOND).await;
     let pings = ailing.pings.load(SeqCst);
     assert!((5..=10).contains(&pings), "{pings}");

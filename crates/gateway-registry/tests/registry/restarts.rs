@@ -58,7 +58,8 @@ async fn a_storm_of_kills_delays_nobody() {
         crowd(&manager, (0..25).map(|n| legacy(&n.to_string())), "whoami").await;
         assert!(begun.elapsed() < SECOND, "round {round}: {:?}", begun.elapsed());
         ailing.fake.kill_all();
-        tokio::time::sleep(SECOND / 2).await;
+        // As often as that costs nothing.
+        tokio::time::sleep(5 * SECOND / 2).await;
     }
     assert_eq!((ailing.heard().len(), health.counts().broken), (0, 0));
     assert!(health.counts().lost >= 25 * 119, "{:?}", health.counts());

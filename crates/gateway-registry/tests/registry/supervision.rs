@@ -151,7 +151,7 @@ async fn what_broke_it_is_told_without_naming_it_twice() {
     let factory = supervised(&fake, 1, Some(SECOND));
     create(&factory).await.unwrap_err();
     let text = create(&factory).await.unwrap_err().to_string();
-    let expected = "downstream `fake` is broken and not tried again for 1s: cannot be reached: as set";
+    let expected = "downstream `fake` is broken and not tried again for 1 s: cannot be reached: as set";
     assert_eq!(text, expected);
 }
 
