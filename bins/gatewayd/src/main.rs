@@ -56,6 +56,7 @@ fn load(cli: &cli::Cli) -> anyhow::Result<Result<Start, config::Problems>> {
         folder: std::env::current_dir().context("the current folder cannot be read")?,
         executable: std::env::current_exe().context("this program's own path is not known")?,
         opens_port: cli.opens_port(),
+        readable: config::Files::Any,
     };
     let attempt = config::load(&request, &config::Environment::of_process());
     Ok(attempt.outcome.map(|loaded| Start { request, loaded, files: attempt.files }))

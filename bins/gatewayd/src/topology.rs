@@ -106,8 +106,8 @@ impl Topology {
         changes.map(step).collect()
     }
 
-    /// Takes the changes on, side by side: one that is slow to end holds up no other. Dropping the future
-    /// leaves some undone.
+    /// Takes the changes on, side by side. What they end may still be ending when this returns: a server that
+    /// is slow to end holds up no later change. Dropping the future leaves some undone.
     pub(crate) async fn apply(&self, steps: Vec<Step>) {
         let mut running = JoinSet::new();
         for step in steps {
@@ -125,23 +125,23 @@ impl Topology {
         match step {
             Step::Start(managed, source) => {
                 let name = source.name.clone();
-                // The registry knows the new one at once, and starts it when the one before has ended. Its list
-                // is waited for from now on: who went on reading the old one's would only see it end.
-                let (inserted, ()) = tokio::join!(biased; self.manager.insert(managed), self.relist(source));
-                if let Err(error) = inserted {
+                // The registry knows the new one at once, and starts it when the one before has ended.
+                if let Some(Err(error)) = begin(self.manager.insert(managed)).await {
                     tracing::error!(downstream = %name, %error, "cannot be started");
                 }
+                // Its list is waited for from now on: who went on reading the old one's would only see it end.
+                self.relist(source).await;
             }
             Step::Relist(source) => self.relist(source).await,
             Step::Stop(source) => {
                 let name = source.name.clone();
                 // Nobody is offered its tools while it ends.
                 self.relist(source).await;
-                self.manager.remove(&name).await;
+                begin(self.manager.remove(&name)).await;
             }
             Step::Remove(name) => {
                 self.catalog.remove(&name).await;
-                self.manager.remove(&name).await;
+                begin(self.manager.remove(&name)).await;
                 self.parts.signals().remove(&name);
             }
         }
@@ -160,5 +160,15 @@ impl Topology {
         if let Some(lifeline) = lifeline {
             lifeline.close().await;
         }
+    }
+}
+
+/// Has the registry begin a change, which makes it known to everybody, and leaves the rest of it to the
+/// registry, whose end waits for that; `None` if there is a rest.
+async fn begin<T>(change: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = change => Some(done),
+        () = std::future::ready(()) => None,
     }
 }

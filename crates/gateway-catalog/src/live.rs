@@ -192,19 +192,39 @@ impl LiveCatalog {
         awaited.max(starting).map(|until| until.min(deadline)).filter(|until| *until > now)
     }
 
-    /// The downstream that is still starting and might have an exposed name, as the view of it alone. This
-    /// is a guess about whom to wait for, never about where a call goes.
-    pub(crate) fn starting(&self, view: &View, name: &str) -> Option<View> {
-        if let View::Downstream(_) = view {
-            return None;
+    /// Waits for the list that an exposed name would be on, within the budget, if that list is not known
+    /// yet. Whether there was such a list to wait for; the error is its downstream's if it is still not known.
+    /// Nobody waits for one that could not be read. Cancel-safe.
+    pub(crate) async fn listed(&self, view: &View, name: &str) -> Result<bool, Error> {
+        let deadline = Instant::now() + self.shared.config.budget;
+        let mut progress = self.shared.progress.subscribe();
+        let mut has_waited = false;
+        loop {
+            progress.borrow_and_update();
+            let now = Instant::now();
+            let Some(owner) = self.owner(view, name) else { return Ok(has_waited) };
+            let Some(fault) = owner.unlisted(now) else { return Ok(has_waited) };
+            if owner.has_failed() || now >= deadline || self.shared.is_closed() {
+                return Err(fault.before(&owner.source.name));
+            }
+            has_waited = true;
+            // Looked at once more when the time is over.
+            drop(tokio::time::timeout_at(deadline, progress.changed()).await);
         }
+    }
+
+    /// The downstream that alone could have an exposed name, of those that are the same for everybody. This
+    /// is a guess about whom to wait for, never about where a call goes.
+    fn owner(&self, view: &View, name: &str) -> Option<Arc<Tracked>> {
         let might_have = |tracked: &&Arc<Tracked>| {
             let rest = name.strip_prefix(tracked.source.name.as_str());
-            !tracked.is_settled() && rest.is_some_and(|rest| rest.starts_with(NAMESPACE_SEPARATOR))
+            rest.is_some_and(|rest| rest.starts_with(NAMESPACE_SEPARATOR))
         };
-        let sources = self.shared.sources();
-        let starting = sources.iter().find(might_have)?;
-        Some(View::Downstream(starting.source.name.clone()))
+        let owner = match view {
+            View::All => self.shared.sources().iter().find(might_have).cloned(),
+            View::Downstream(name) => self.shared.source(name),
+        };
+        owner.filter(|owner| owner.source.is_public)
     }
 
     /// As [`Shared::resolve_private`].

@@ -130,7 +130,8 @@ impl Shared {
         exchange: &Exchange,
     ) -> Result<Tools, Error> {
         let source = &tracked.source;
-        let (_, walked) = refresh::list(self, source, Some(exchange)).await?;
+        let listed = refresh::list(self, source, Some(exchange)).await;
+        let (_, walked) = listed.map_err(|unread| unread.error)?;
         let tools: Tools = Offer::of(source, walked.tools, &self.config.rules).tools.into();
         let is_current = || self.source(&source.name).is_some_and(|now| std::ptr::eq(&*now, tracked));
         self.routes.put(key(tracked, caller, &exchange.session), tools.clone(), is_current);

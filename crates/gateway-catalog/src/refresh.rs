@@ -17,7 +17,7 @@ use crate::{
     offer::Offer,
     shared::Shared,
     signal::{Health, Heard},
-    tracked::{Read, Tracked},
+    tracked::{Read, Stage, Tracked},
     walk::{Bounds, Walk, walk},
 };
 
@@ -63,19 +63,27 @@ pub(crate) async fn list(
     shared: &Shared,
     source: &Source,
     exchange: Option<&Exchange>,
-) -> Result<(Arc<dyn DownstreamSession>, Walk), Error> {
+) -> Result<(Arc<dyn DownstreamSession>, Walk), Unread> {
     let mut may_try_again = true;
     loop {
         let session = match exchange {
-            Some(exchange) => shared.listings.session_for(&source.name, exchange).await?,
-            None => shared.listings.session(&source.name).await?,
+            Some(exchange) => shared.listings.session_for(&source.name, exchange).await,
+            None => shared.listings.session(&source.name).await,
         };
+        let session = session.map_err(|error| Unread { error, stage: Stage::Opening })?;
         // Opening has its own bound; from here the list has to come in time.
         match read(source, session.as_ref(), &shared.config).await {
             Err(error) if may_try_again && had_ended(session.as_ref(), &error) => may_try_again = false,
-            walked => return Ok((session, walked?)),
+            Err(error) => return Err(Unread { error, stage: Stage::Reading }),
+            Ok(walked) => return Ok((session, walked)),
         }
     }
+}
+
+/// A list that could not be read.
+pub(crate) struct Unread {
+    pub(crate) error: Error,
+    pub(crate) stage: Stage,
 }
 
 fn had_ended(session: &dyn DownstreamSession, error: &Error) -> bool {
@@ -157,7 +165,7 @@ impl<'a> Rounds<'a> {
             true => self.connect().await.map(|()| None),
             false => self.read().await.map(Some),
         };
-        let done = done.map_err(|error| tracked.fail(&error));
+        let done = done.map_err(|unread| tracked.fail(&unread.error, unread.stage));
         shared.publish(tracked, !was_ready && done.is_ok());
         if let Some((definitions, ttl)) = done? {
             self.dated = shared.cache.put(&tracked.source, definitions, ttl).await;
@@ -179,14 +187,15 @@ impl<'a> Rounds<'a> {
         true
     }
 
-    async fn connect(&self) -> Result<(), Error> {
+    async fn connect(&self) -> Result<(), Unread> {
         let begun = Instant::now();
-        let session = self.shared.listings.session(&self.tracked.source.name).await?;
+        let session = self.shared.listings.session(&self.tracked.source.name).await;
+        let session = session.map_err(|error| Unread { error, stage: Stage::Opening })?;
         self.tracked.connected(session.peer(), begun.elapsed());
         Ok(())
     }
 
-    async fn read(&self) -> Result<Kept, Error> {
+    async fn read(&self) -> Result<Kept, Unread> {
         let Self { shared, tracked, .. } = self;
         let (source, config, begun) = (&tracked.source, &shared.config, Instant::now());
         let (session, mut walked) = list(shared, source, None).await?;
@@ -286,9 +295,13 @@ impl<'a> Rounds<'a> {
         if let Some(reason) = heard.lost {
             tracing::info!(downstream = %tracked.source.name, reason, "session lost, opening another");
         }
-        if let Some(Health::Broken(reason)) = heard.health {
-            tracked.is_left_alone(reason);
-            shared.tell(tracked, false);
+        match heard.health {
+            Some(Health::Broken(reason)) => {
+                tracked.is_left_alone(reason);
+                shared.tell(tracked, false);
+            }
+            Some(Health::Recovered) => tracked.is_well_again(),
+            None => {}
         }
     }
 }

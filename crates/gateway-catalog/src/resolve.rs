@@ -28,9 +28,8 @@ impl<D: Dispatcher> Resolve<D> {
             return found;
         }
         // A client that remembers a list from before may call before the downstream is there.
-        match self.catalog.starting(view, name) {
-            Some(starting) => self.catalog.patience(&starting).await,
-            None => self.catalog.patience(view).await,
+        if !self.catalog.listed(view, name).await? {
+            self.catalog.patience(view).await;
         }
         Ok(self.catalog.tool(view, caller, &exchange.session, name))
     }

@@ -6,16 +6,21 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{
-    DownstreamFault, DownstreamState, DownstreamStatus, Error, ListRemark, OfferedTool, PeerInfo,
-    SessionCounts,
-};
+use gateway_domain::{DownstreamState, DownstreamStatus, ListRemark, OfferedTool, PeerInfo, SessionCounts};
 use tokio::{sync::Notify, time::Instant};
 
-use crate::{CatalogConfig, Source, offer::Offer, tracked::demand::Demands, warnings::Warnings};
+use crate::{
+    CatalogConfig, Source,
+    offer::Offer,
+    tracked::{demand::Demands, failure::Failure},
+    warnings::Warnings,
+};
 
 mod demand;
+mod failure;
 mod log;
+
+pub(crate) use failure::Stage;
 
 /// Lists that hold for at least this long are read again by themselves; the others when somebody asks.
 const READ_BY_ITSELF: Duration = Duration::from_secs(60);
@@ -34,8 +39,12 @@ pub(crate) struct Tracked {
 
 struct Listed {
     status: DownstreamStatus,
-    /// A word for what is wrong, as in [`ListRemark`].
-    kind: &'static str,
+    failure: Option<Failure>,
+    /// Whether its supervision has said that it is broken, and not yet that it is well again.
+    is_found_broken: bool,
+    /// Whether a list has been read since this source is here, or found in the store, and can be seen: what is
+    /// not on it is no tool of the downstream.
+    is_known: bool,
     /// The last list that could be read; kept while the downstream fails.
     tools: Vec<Arc<OfferedTool>>,
     /// When that list was read.
@@ -98,7 +107,9 @@ impl Tracked {
         let settled = AtomicBool::new(!source.enabled);
         let listed = Listed {
             status,
-            kind: state.as_str(),
+            failure: None,
+            is_found_broken: false,
+            is_known: false,
             tools: Vec::new(),
             read_at: None,
             ttl: Duration::ZERO,
@@ -118,14 +129,14 @@ impl Tracked {
         let both = |is: fn(&Source) -> bool| is(&old.source) && is(&source);
         let same = old.source.address == source.address && both(|s| s.is_public) && both(|s| s.enabled);
         let mut new = Self::new(source);
-        new.inherit_health(old);
+        let (tools, read_at, ttl) = {
+            let old = old.state();
+            (old.tools.clone(), old.read_at.filter(|_| same), old.ttl)
+        };
+        new.inherit_health(old, read_at.is_some());
         if !same {
             return new;
         }
-        let (tools, read_at, ttl) = {
-            let old = old.state();
-            (old.tools.clone(), old.read_at, old.ttl)
-        };
         let admitted = tools.into_iter().map(|offered| offered.tool.clone());
         let admitted = admitted.filter(|tool| new.source.filter.admits(tool.original())).collect();
         let offer = Offer::of(&new.source, admitted, &config.rules);
@@ -143,19 +154,24 @@ impl Tracked {
 
     /// One that has the same signal has the same sessions, and is as well as `old` was; what is listed for
     /// others than before is not known to be.
-    fn inherit_health(&self, old: &Self) {
+    fn inherit_health(&self, old: &Self, keeps_list: bool) {
         let (before, after) = (&old.source, &self.source);
         let same_sessions = Arc::ptr_eq(&before.signal, &after.signal) && before.enabled && after.enabled;
         if !same_sessions || before.is_public != after.is_public {
             return;
         }
-        let (status, kind) = {
+        let (status, failure, is_found_broken) = {
             let old = old.state();
-            (old.status.clone(), old.kind)
+            (old.status.clone(), old.failure.clone(), old.is_found_broken)
+        };
+        let state = match status.state {
+            // It was usable by the list that goes.
+            DownstreamState::Degraded if failure.is_some() && !keeps_list => DownstreamState::Broken,
+            state => state,
         };
         let mut listed = self.state();
-        listed.kind = kind;
-        listed.status = DownstreamStatus { required: after.required, ..status };
+        (listed.failure, listed.is_found_broken) = (failure, is_found_broken);
+        listed.status = DownstreamStatus { required: after.required, state, ..status };
         listed.show(Offer::default());
     }
 
@@ -171,12 +187,13 @@ impl Tracked {
         let listed = self.state();
         let is_stale = listed.is_stale(now);
         let state = listed.status.state;
-        let kind = match state {
-            Disabled => return None,
-            Ready | Degraded if is_stale => "stale",
-            Ready => return None,
-            Degraded => "partial",
-            Starting | Broken => listed.kind,
+        let kind = match (state, &listed.failure) {
+            (Disabled, _) => return None,
+            (_, Some(failure)) => failure.kind,
+            (Ready | Degraded, None) if is_stale => "stale",
+            (Ready, None) => return None,
+            (Degraded, None) => "partial",
+            (Starting | Broken, None) => state.as_str(),
         };
         Some(ListRemark { downstream: self.source.name.clone(), state, is_stale, kind })
     }
@@ -221,50 +238,6 @@ impl Tracked {
         listed.empty_is_news |= was_announced;
     }
 
-    /// Notes that the downstream cannot be used now. Its last list stays. Gives how soon it is worth another
-    /// attempt, if that is known.
-    pub(crate) fn fail(&self, error: &Error) -> Option<Duration> {
-        let fault = match error {
-            Error::Downstream(error) => Some(&error.fault),
-            _ => None,
-        };
-        // The downstream's name, and that it is broken, stand beside the reason wherever it is shown.
-        let (retry_in, reason) = match fault {
-            Some(DownstreamFault::Broken { reason, retry_in }) => (Some(*retry_in), reason.clone()),
-            Some(fault) => (None, fault.to_string()),
-            None => (None, error.to_string()),
-        };
-        self.break_down(fault.map_or("gateway", DownstreamFault::kind), retry_in.is_some(), reason);
-        retry_in
-    }
-
-    /// Notes that the downstream is left alone for a while.
-    pub(crate) fn is_left_alone(&self, reason: String) {
-        self.break_down(BROKEN, true, reason);
-    }
-
-    fn break_down(&self, kind: &'static str, is_left_alone: bool, reason: String) {
-        let mut listed = self.state();
-        if listed.warnings.admits(kind, is_left_alone, Instant::now()) {
-            tracing::warn!(downstream = %self.source.name, reason, "downstream broken");
-        } else {
-            tracing::debug!(downstream = %self.source.name, reason, "downstream broken");
-        }
-        listed.kind = kind;
-        listed.status.state = DownstreamState::Broken;
-        listed.status.reason = Some(reason);
-    }
-
-    /// Notes that the gateway itself failed to read the list, which the log tells more about.
-    pub(crate) fn break_off(&self, panics: u64) {
-        let mut listed = self.state();
-        listed.kind = "gateway";
-        listed.status.state = DownstreamState::Broken;
-        listed.status.reason = Some(format!(
-            "reading its list panicked in the gateway ({panics} times so far); please report it"
-        ));
-    }
-
     /// Shows a list from the store. Whether the downstream can be used is not known by that.
     pub(crate) fn accept_cached(&self, offer: Offer, age: Duration, left: Duration) {
         let mut listed = self.state();
@@ -282,7 +255,7 @@ impl Tracked {
         self.recover(&mut status, peer, None, took);
         let mut listed = self.state();
         listed.status = status;
-        listed.warnings.recovered();
+        listed.recover();
     }
 
     /// Takes a list that was just read. An empty one that nothing announced is not believed at once: it is
@@ -308,7 +281,7 @@ impl Tracked {
             listed.show(read.offer);
             (listed.read_at, listed.ttl, listed.empty_is_news) = (Some(now), read.ttl, is_flushed);
         }
-        listed.warnings.recovered();
+        listed.recover();
         if other_names && !keeps {
             log::names(&listed.status);
         }
@@ -321,7 +294,7 @@ impl Tracked {
         reason: Option<String>,
         took: Duration,
     ) {
-        let was_usable = matches!(status.state, DownstreamState::Ready | DownstreamState::Degraded);
+        let was_usable = self.is_ready() && !self.has_failed();
         let other_reason = status.reason != reason;
         status.state = if reason.is_none() { DownstreamState::Ready } else { DownstreamState::Degraded };
         status.reason = reason;
@@ -345,6 +318,11 @@ impl Tracked {
 impl Listed {
     fn is_usable(&self) -> bool {
         matches!(self.status.state, DownstreamState::Ready | DownstreamState::Degraded)
+    }
+
+    fn recover(&mut self) {
+        (self.failure, self.is_found_broken) = (None, false);
+        self.warnings.recovered();
     }
 
     fn is_old(&self, now: Instant) -> bool {
@@ -378,7 +356,5 @@ impl Listed {
     }
 }
 
-/// The kind of what its supervision says of a downstream.
-const BROKEN: &str = "downstream_broken";
 /// Said of a downstream whose earlier list is shown instead of the empty one it gave.
 const KEPT: &str = "it gave a list without tools, which is not believed yet; the one before is shown";

@@ -394,7 +394,9 @@ fn downstream(error: &DownstreamError) -> Verdict {
         F::Unauthorized { .. } => ("refused the gateway's credentials".into(), false),
         F::Exhausted { .. } => ("has no free session".into(), true),
         F::Broken { retry_in, .. } => {
-            (format!("failed too often and is not tried again for {retry_in:?}").into(), true)
+            // Whole seconds: texts that differ in milliseconds alone are hard to group.
+            let seconds = retry_in.as_secs_f64().ceil().max(1.0);
+            (format!("failed too often and is not tried again for {seconds} s").into(), true)
         }
         F::Closed => ("has been closed".into(), true),
         F::InputRequired => ("asked for input, which the gateway cannot pass on yet".into(), false),

@@ -15,6 +15,7 @@ mod client;
 mod downstream;
 mod editors;
 mod expand;
+mod file;
 mod gateway;
 mod key_path;
 mod layers;
@@ -29,7 +30,6 @@ mod stamp;
 mod tests;
 mod text;
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Value};
@@ -38,6 +38,7 @@ pub(crate) use checked::{
     Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
     Sharing,
 };
+pub(crate) use file::Files;
 pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
 pub(crate) use secret::Secret;
@@ -60,6 +61,8 @@ pub(crate) struct Request {
     pub(crate) executable: PathBuf,
     /// Whether `listen` will be listened on: only then is an address without clients a problem.
     pub(crate) opens_port: bool,
+    /// Which files these and those that they name may be.
+    pub(crate) readable: Files,
 }
 
 impl Request {
@@ -113,6 +116,7 @@ pub(crate) struct Attempt {
 pub(crate) fn load(request: &Request, environment: &Environment) -> Attempt {
     let mut loading = Loading {
         environment,
+        readable: request.readable,
         layers: Layers::new(),
         problems: vec![],
         notes: vec![],
@@ -174,6 +178,7 @@ const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 /// The layers as they pile up.
 struct Loading<'a> {
     environment: &'a Environment,
+    readable: Files,
     layers: Layers,
     problems: Vec<Problem>,
     notes: Vec<Note>,
@@ -186,7 +191,7 @@ impl Loading<'_> {
         if file.text.is_none() {
             stamp::note(&mut self.stamps, &file.path);
         }
-        let document = match read(&file) {
+        let document = match read(&file, self.readable) {
             Ok(document) => document,
             Err(problem) => return self.problems.push(problem),
         };
@@ -215,7 +220,7 @@ impl Loading<'_> {
     fn finish(self, request: &Request, source: Source) -> Attempt {
         let (values, origin) = self.environment.layer(&self.layers.merged());
         let layers = self.layers.over(values, origin).over(request.flags.layer(), Origin::Flags);
-        let reader = Reader::new(&layers, self.environment);
+        let reader = Reader::new(&layers, self.environment, self.readable);
         let config = gateway::read(&reader, request);
         let Report { problems, notes, mut secret_variables, stamps } = reader.into_report();
         let files = self.stamps.into_iter().chain(stamps).collect();
@@ -263,7 +268,7 @@ impl Flags {
     }
 }
 
-fn read(file: &File) -> Result<text::Document, Problem> {
+fn read(file: &File, readable: Files) -> Result<text::Document, Problem> {
     let problem = |what: String, hint: Option<&str>| Problem {
         place: file.name.clone(),
         what,
@@ -280,7 +285,7 @@ fn read(file: &File) -> Result<text::Document, Problem> {
     };
     let text = match file.text {
         Some(text) => text.to_owned(),
-        None => content(&file.path).map_err(|what| problem(what, None))?,
+        None => content(&file.path, readable).map_err(|what| problem(what, None))?,
     };
     format.parse(&text).map_err(|error| Problem {
         place: error.line.map_or_else(|| file.name.clone(), |line| format!("{}:{line}", file.name)),
@@ -289,11 +294,8 @@ fn read(file: &File) -> Result<text::Document, Problem> {
     })
 }
 
-fn content(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let read = file.take(LARGEST_FILE + 1).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot be read: {error}"))?;
+fn content(path: &Path, readable: Files) -> Result<String, String> {
+    let text = readable.read(path, LARGEST_FILE).map_err(|error| format!("cannot be read: {error}"))?;
     match text.len() as u64 > LARGEST_FILE {
         true => Err(format!("is larger than {LARGEST_FILE} bytes")),
         false => Ok(text),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Tag, Value};
 
+use super::file::Files;
 use super::key_path::KeyPath;
 use super::layers::{Environment, Layers, Origin};
 use super::problem::{Fault, Note, Problem, nearest};
@@ -21,6 +22,7 @@ use super::{scalar, text};
 pub(super) struct Reader<'a> {
     layers: &'a Layers,
     environment: &'a Environment,
+    readable: Files,
     /// With their rank.
     problems: RefCell<Vec<((usize, usize), Problem)>>,
     notes: RefCell<Vec<Note>>,
@@ -31,10 +33,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(layers: &'a Layers, environment: &'a Environment) -> Self {
+    pub(super) fn new(layers: &'a Layers, environment: &'a Environment, readable: Files) -> Self {
         Self {
             layers,
             environment,
+            readable,
             problems: RefCell::default(),
             notes: RefCell::default(),
             secret_variables: RefCell::default(),
@@ -176,6 +179,11 @@ impl<'a> Item<'a> {
     /// Notes a file that is read for this value.
     pub(super) fn reads(&self, path: &Path) {
         stamp::note(&mut self.reader.stamps.borrow_mut(), path);
+    }
+
+    /// Which files this may name to be read.
+    pub(super) fn readable(&self) -> Files {
+        self.reader.readable
     }
 
     /// Whether this belongs to a downstream that is switched off.

@@ -1,11 +1,11 @@
 //! Values that must not be seen, and the three ways to write one.
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::Path;
 
 use figment::value::Value;
 
+use super::file::Files;
 use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::scalar;
@@ -95,7 +95,7 @@ fn of_file(item: &Item<'_>) -> Option<String> {
         let file = path.display();
         item.note(format!("{file} can be read by every user of this machine; chmod 600 keeps the secret"));
     }
-    match content(&path) {
+    match content(&path, item.readable()) {
         Ok(value) => Some(value),
         Err(fault) => {
             item.report(fault);
@@ -105,11 +105,9 @@ fn of_file(item: &Item<'_>) -> Option<String> {
 }
 
 /// The content without the newline that editors leave at the end.
-fn content(path: &Path) -> Result<String, Fault> {
+fn content(path: &Path, readable: Files) -> Result<String, Fault> {
     let cannot = |error| Fault::new(format!("cannot read {}: {error}", path.display()));
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    file.take(LARGEST_SECRET + 1).read_to_string(&mut text).map_err(cannot)?;
+    let text = readable.read(path, LARGEST_SECRET).map_err(cannot)?;
     if text.len() as u64 > LARGEST_SECRET {
         return Err(Fault::new(format!("{} holds more than {LARGEST_SECRET} bytes", path.display())));
     }

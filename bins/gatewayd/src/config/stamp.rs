@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// with the same size, in place or by putting another file there; nothing of that goes unseen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Seconds and nanoseconds since 1970.
+    /// Seconds and nanoseconds since 1970; like the size nothing for what is no regular file.
     modified: (i64, i64),
     /// Bytes.
     size: u64,
@@ -26,11 +26,12 @@ impl Stamp {
     /// Whatever the system says about the file.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let file = std::fs::metadata(path)?;
-        Ok(Self {
-            modified: (file.mtime(), file.mtime_nsec()),
-            size: file.size(),
-            file: (file.dev(), file.ino()),
-        })
+        // A pipe changes with whatever passes through it.
+        let (modified, size) = match file.is_file() {
+            true => ((file.mtime(), file.mtime_nsec()), file.size()),
+            false => ((0, 0), 0),
+        };
+        Ok(Self { modified, size, file: (file.dev(), file.ino()) })
     }
 }
 

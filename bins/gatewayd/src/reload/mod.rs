@@ -7,9 +7,11 @@
 //! [`Settings`] take it on.
 
 mod change;
+mod reading;
 mod watch;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use gateway_server::Settings;
@@ -18,14 +20,18 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use crate::command::Terminal;
-use crate::config::{self, Config, Environment, Loaded, Note, Request, Stamp, Stamps};
+use crate::config::{self, Config, Environment, Files, Loaded, Note, Request, Stamp, Stamps};
 use crate::gateway;
 use crate::topology::Topology;
 
 pub(crate) use change::{Change, Face};
 
 use change::Changes;
+use reading::{Reading, Unread};
 use watch::{Looks, Watch};
+
+/// For reading a configuration that changes; a disk that takes longer does not answer.
+const AT_MOST: Duration = Duration::from_secs(10);
 
 /// What a running gateway was started with.
 #[derive(Debug)]
@@ -43,6 +49,7 @@ pub(crate) struct Reloader {
     /// Remarks that were made already.
     notes: Vec<Note>,
     watch: Watch,
+    reading: Reading,
     face: Face,
     topology: Topology,
     settings: Option<Settings>,
@@ -56,11 +63,13 @@ impl Reloader {
             // Else the demonstration would replace a configuration whose file is gone.
             request.files = vec![path];
         }
+        request.readable = Files::Regular;
         Self {
             request,
             running: loaded.config,
             notes: loaded.notes,
             watch: Watch::new(files),
+            reading: Reading::default(),
             face: if settings.is_some() { Face::Http } else { Face::Stdio },
             topology,
             settings,
@@ -91,6 +100,10 @@ impl Reloader {
         }
         loop {
             sleep(interval).await;
+            if self.reading.is_free_again() {
+                // What it was begun for is still to be taken on.
+                return;
+            }
             let files: Vec<_> = self.watch.files().map(ToOwned::to_owned).collect();
             // Without an answer of the disk there is nothing to judge.
             let Ok(looks) = spawn_blocking(move || look(files)).await else { continue };
@@ -107,10 +120,11 @@ impl Reloader {
 
     async fn reload(&mut self, reason: &'static str) {
         let request = self.request.clone();
-        let loading = spawn_blocking(move || config::load(&request, &Environment::of_process()));
-        let attempt = match loading.await {
+        let load = move || config::load(&request, &Environment::of_process());
+        let attempt = match self.reading.within(AT_MOST, load).await {
             Ok(attempt) => attempt,
-            Err(error) => return self.reject(reason, &[error.to_string()]),
+            Err(Unread::Late) => return self.give_up(reason),
+            Err(Unread::Failed(error)) => return self.reject(reason, &[error.to_string()]),
         };
         self.watch.was_read(attempt.files, attempt.outcome.is_ok());
         let adopted = match attempt.outcome {
@@ -164,6 +178,19 @@ impl Reloader {
             problems = count,
             "configuration rejected, the one in use stays; mend it and save it or send SIGHUP"
         );
+        self.count(false);
+    }
+
+    /// Leaves files alone that do not let themselves be read.
+    fn give_up(&mut self, reason: &'static str) {
+        let files = self.watch.files().map(|file| file.display().to_string()).collect::<Vec<_>>().join(" ");
+        tracing::warn!(
+            reason,
+            files,
+            "the configuration cannot be read in time, the one in use stays; see whether the disk with its files \
+             answers, then save one of them or send SIGHUP"
+        );
+        self.watch.gave_up();
         self.count(false);
     }
 

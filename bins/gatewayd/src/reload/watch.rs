@@ -54,6 +54,13 @@ impl Watch {
         self.obscure.retain(|file| self.read.contains_key(file));
     }
 
+    /// Takes note that the change was tried to be read in vain; only another one is a change again.
+    pub(super) fn gave_up(&mut self) {
+        if let Some((stamps, _)) = self.settling.take() {
+            self.read = stamps;
+        }
+    }
+
     /// Judges a look. A change counts once it has been left alone for `quiet`: editors write more than once,
     /// and what comes between is half a file. A missing file is not a change (P-17), it may be about to be
     /// replaced; one that appears is.
@@ -233,5 +240,15 @@ mod tests {
         assert_eq!(scene.watch.files().count(), 2);
         scene.watch.was_read(only, true);
         assert_eq!(scene.watch.files().count(), 1);
+    }
+    #[test]
+    fn a_change_that_could_not_be_read_is_none_until_there_is_another() {
+        let mut scene = Scene::new();
+        scene.write("a", "two");
+        assert_eq!([scene.look(0), scene.look(100)], [false, true]);
+        scene.watch.gave_up();
+        assert_eq!([scene.look(100), scene.look(100), scene.look(100)], [false; 3]);
+        scene.write("a", "three");
+        assert_eq!([scene.look(0), scene.look(100)], [false, true]);
     }
 }

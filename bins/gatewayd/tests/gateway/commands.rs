@@ -43,6 +43,10 @@ fn calls_print_the_raw_result_and_say_how_they_ended() {
     check(&folder, &["call", "d__echo", "{\"a\":"], 2, "", "not a JSON object");
     check(&folder, &["call", "d__echo", "[1]"], 2, "", "not a JSON object");
     check(&folder, &["call"], 2, "", "Usage");
+    let folder = Folder::with("[downstreams.missing]\ncommand = [\"no-such-program-anywhere\"]\n");
+    let reason = "downstream `missing` cannot be reached: ";
+    check(&folder, &["call", "missing__echo"], 1, "", reason);
+    check(&folder, &["call", "missing__echo"], 1, "", "no-such-program-anywhere");
 }
 
 #[test]

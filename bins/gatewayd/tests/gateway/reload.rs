@@ -315,23 +315,162 @@ async fn reloads_under_load_lose_no_call_of_what_they_leave_alone() {
     assert!(calls.load(Ordering::SeqCst) >= 100, "{calls:?} calls are no load");
 }
 
+/// Each reload ends before the next begins, and none waits for what it ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn signals_that_come_during_a_reload_lead_to_one_more() {
-    // Taking this one away takes its time.
-    let slow = format!("{}terminate = \"500ms\"\n", fake("slow", &["--ignore-eof", "--ignore-term"]));
-    let folder = Folder::with(&format!("{}{slow}", kept()));
+    let folder = Folder::with(&kept());
     let serving = Serving::start(&folder, &["--no-watch"]);
     let client = HttpClient::connect(&serving.url, Speaks::legacy()).await.unwrap();
-    until("slow", &serving, async || has(&client, "slow__echo").await).await;
-    assert!(client.call("1", "slow__echo", "{}").await.unwrap().result().is_some());
-    write(&folder, &kept());
-    hang_up(serving.pid());
-    until("the reload has begun", &serving, async || !has(&client, "slow__echo").await).await;
-    write(&folder, &format!("{}{}", kept(), fake("last", &[])));
-    (0..5).for_each(|_| hang_up(serving.pid()));
-    until("the last one", &serving, async || has(&client, "last__echo").await).await;
+    until("kept", &serving, async || has(&client, "kept__counter").await).await;
+    let reloads = || serving.log().matches("configuration reloaded").count();
+    let most = 10;
+    for n in 0..most {
+        write(&folder, &format!("{}{}", kept(), fake(&format!("n{n}"), &[])));
+        hang_up(serving.pid());
+    }
+    let last = format!("n{}__echo", most - 1);
+    until("the last one", &serving, async || has(&client, &last).await).await;
+    for n in 0..most - 1 {
+        assert!(!has(&client, &format!("n{n}__echo")).await, "n{n}:\n{}", serving.log());
+    }
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(serving.log().matches("configuration reloaded").count(), 2, "{}", serving.log());
+    assert!((1..=most).contains(&reloads()), "{}", serving.log());
+    assert_eq!(count(&client).await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_slow_to_end_holds_up_no_later_reload() {
+    let clients =
+        |key: &str| format!("[clients.lab]\nkey = \"lab-key-0123456789\"\n[clients.desk]\nkey = \"{key}\"\n");
+    let (old_key, new_key) = ("desk-key-0123456789", "desk-key-9876543210");
+    let slow = |more: &str| {
+        let server = fake("slow", &["--ignore-eof", "--ignore-term"]);
+        format!("{server}terminate = \"5s\"\n{more}")
+    };
+    let leaves = format!("{}terminate = \"5s\"\n", fake("leaves", &["--ignore-eof", "--ignore-term"]));
+    let folder = Folder::with(&format!("{}{}{leaves}", clients(old_key), slow("")));
+    let serving = Serving::start(&folder, &["--no-watch"]);
+    let connect = async |key: &str| {
+        let client = HttpClient::new(&serving.url, Speaks::legacy()).unwrap();
+        let client = client.with_header("authorization", &format!("Bearer {key}"));
+        client.shake_hands().await.unwrap();
+        client
+    };
+    let (desk, lab) = (connect(old_key).await, connect("lab-key-0123456789").await);
+    for tool in ["slow__echo", "leaves__echo"] {
+        until(tool, &serving, async || has(&desk, tool).await).await;
+    }
+    let (before, left) = (pid(&lab, "slow").await, pid(&lab, "leaves").await);
+    let is_there = |process: &str| Path::new(&format!("/proc/{process}")).exists();
+    // The new one looks for the old one first.
+    let found = folder.config().with_file_name("found");
+    let script = format!(
+        "if [ -e /proc/{before} ]; then echo alive; else echo gone; fi >> {}; exec \"$@\"",
+        found.display()
+    );
+    let mut argv = vec!["sh".to_owned(), "-c".to_owned(), script, "sh".to_owned()];
+    argv.extend(gateway_testkit::stdio::command::<&str>([]));
+    let new = format!("[downstreams.slow]\ncommand = {}\n", crate::support::toml(&argv));
+
+    // The first changes one and takes the other away, the next ones come while these end.
+    write(&folder, &format!("{}{}", clients(old_key), slow("call_timeout = \"50s\"\n")));
+    hang_up(serving.pid());
+    logged(&serving, "configuration reloaded", 1).await;
+    assert!(is_there(&before) && is_there(&left), "the reload waited for their end:\n{}", serving.log());
+    let begun = Instant::now();
+    write(&folder, &format!("{}{new}", clients(new_key)));
+    hang_up(serving.pid());
+    until("the old key is refused", &serving, async || {
+        // A list would wait for the new one's.
+        desk.request("1", "ping", "{}").await.unwrap().status == 401
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}:\n{}", begun.elapsed(), serving.log());
+    assert!(is_there(&before), "it has ended before this could be seen");
+    assert!(!found.exists(), "the new one did not wait");
+    until("the new one answers", &serving, async || {
+        lab.call("1", "slow__report", "{}").await.unwrap().result().is_some()
+    })
+    .await;
+    assert_eq!(std::fs::read_to_string(&found).unwrap().matches("alive").count(), 0);
+    assert!(!is_there(&before));
+    until("the other one is gone", &serving, async || !is_there(&left)).await;
+}
+
+fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_that_nobody_writes_into_holds_up_no_reload() {
+    let secret = |file: &str| format!("{}env = {{ TOKEN = {{ file = \"{file}\" }} }}\n", fake("added", &[]));
+    for arguments in [&["--no-watch"][..], &WATCHED] {
+        let folder = Folder::with(&kept());
+        let serving = Serving::start(&folder, arguments);
+        let client = HttpClient::connect(&serving.url, Speaks::legacy()).await.unwrap();
+        until("kept", &serving, async || has(&client, "kept__counter").await).await;
+        let reload = || {
+            if arguments == ["--no-watch"] {
+                hang_up(serving.pid());
+            }
+        };
+        let near = |name: &str| folder.config().with_file_name(name);
+        // In the place of the configuration itself.
+        make_pipe(&near("pipe"));
+        std::fs::rename(near("pipe"), folder.config()).unwrap();
+        reload();
+        logged(&serving, "configuration rejected", 1).await;
+        assert!(
+            serving.log().contains("gateway.toml: cannot be read: it is no regular file"),
+            "{}",
+            serving.log()
+        );
+        // In the place of a secret.
+        make_pipe(&near("token"));
+        write(&folder, &format!("{}{}", kept(), secret("token")));
+        reload();
+        logged(&serving, "configuration rejected", 2).await;
+        assert!(serving.log().contains("token: it is no regular file"), "{}", serving.log());
+        assert_eq!(count(&client).await, "1");
+        // A link to a good one is good.
+        std::fs::write(near("real"), "s3cr3t").unwrap();
+        std::fs::remove_file(near("token")).unwrap();
+        std::os::unix::fs::symlink(near("real"), near("token")).unwrap();
+        reload();
+        until("added", &serving, async || has(&client, "added__echo").await).await;
+        assert_eq!(serving.log().matches("configuration rejected").count(), 2, "{}", serving.log());
+        let metrics = metrics(&serving).await;
+        assert!(metrics.contains(r#"gateway_config_reloads_total{result="rejected"} 2"#), "{metrics}");
+    }
+}
+
+/// What is written into a pipe is there once; who starts the gateway writes it, and nobody does later.
+#[tokio::test(flavor = "multi_thread")]
+async fn pipes_are_read_when_the_gateway_starts() {
+    let folder = Folder::with("");
+    std::fs::remove_file(folder.config()).unwrap();
+    let token = folder.config().with_file_name("token");
+    make_pipe(&folder.config());
+    make_pipe(&token);
+    let text = format!("{}env = {{ TOKEN = {{ file = \"token\" }} }}\n", kept());
+    let config = folder.config();
+    let writing = std::thread::spawn(move || {
+        std::fs::write(config, text).unwrap();
+        std::fs::write(token, "s3cr3t").unwrap();
+    });
+    let serving = Serving::start(&folder, &WATCHED);
+    writing.join().unwrap();
+    let client = HttpClient::connect(&serving.url, Speaks::legacy()).await.unwrap();
+    until("kept", &serving, async || has(&client, "kept__counter").await).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(
+        !serving.log().contains("configuration re"),
+        "a pipe that was read has not changed:\n{}",
+        serving.log()
+    );
+    hang_up(serving.pid());
+    logged(&serving, "configuration rejected", 1).await;
+    assert_eq!(count(&client).await, "1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,9 @@
 //! `gatewayd stdio`: the same endpoint for one client over stdin and stdout.
 
-use std::time::Duration;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use crate::support::{Folder, fake, gatewayd};
 use gateway_testkit::{
@@ -35,5 +38,29 @@ async fn both_eras_list_and_call_and_end_with_their_client() {
         }
         client.close_stdin().await;
         assert_eq!(client.exited(Duration::from_secs(10)).await.unwrap().code(), Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_slow_to_end_is_ended_once() {
+    const STAGE: Duration = Duration::from_secs(1);
+    // KILL comes after two stages. The list is read in a process of its own, the client's is another.
+    let ladder = STAGE * 2;
+    for speaks in [Speaks::legacy(), Speaks::modern()] {
+        let server = fake("d", &["--era", "legacy", "--ignore-eof", "--ignore-term"]);
+        let folder = Folder::with(&format!("{server}sharing = \"per_client\"\nterminate = \"1s\"\n"));
+        let client = start(&folder, speaks.clone()).await;
+        client.request("\"list\"", "tools/list", "{}").await.unwrap();
+        let report = client.call("1", "d__report", "{}").await.unwrap();
+        let pid = report.text.split(r#""pid":"#).nth(1).and_then(|rest| rest.split([',', '}']).next());
+        let process = format!("/proc/{}", pid.unwrap_or_else(|| panic!("{}", report.text)));
+        assert!(Path::new(&process).exists());
+        let begun = Instant::now();
+        client.close_stdin().await;
+        assert_eq!(client.exited(ladder * 4).await.unwrap().code(), Some(0));
+        let took = begun.elapsed();
+        assert!(took >= ladder, "{speaks:?}: it did not resist: {took:?}");
+        assert!(took < ladder * 2 - STAGE / 4, "{speaks:?}: one after the other: {took:?}");
+        assert!(!Path::new(&process).exists(), "{speaks:?}: it is still there");
     }
 }

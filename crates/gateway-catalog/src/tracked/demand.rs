@@ -34,10 +34,12 @@ impl Demands {
 
 impl Tracked {
     /// Has the list read again if somebody who asks for it should not be content with it: it is old and not
-    /// read by itself, or it was empty a while ago (G-8, G-9). However many ask, it is read once (G-W4).
+    /// read by itself, or it was empty a while ago (G-8, G-9). However many ask, it is read once (G-W4), and
+    /// not before its time where that has failed.
     pub(crate) fn ask(&self, now: Instant) {
         let mut listed = self.state();
-        if !listed.is_usable() || listed.demands.next.is_some() || listed.demands.is_over {
+        let is_well = listed.is_usable() && listed.failure.is_none();
+        if !is_well || listed.demands.next.is_some() || listed.demands.is_over {
             return;
         }
         let is_due = match listed.empty {
@@ -106,7 +108,8 @@ impl Tracked {
 
     /// The refresh has ended, well or not, and what it brought is visible.
     pub(crate) fn end(&self) {
-        let demands = &mut self.state().demands;
-        (demands.under_way, demands.is_under_way) = (None, false);
+        let mut listed = self.state();
+        listed.is_known |= listed.failure.is_none();
+        (listed.demands.under_way, listed.demands.is_under_way) = (None, false);
     }
 }

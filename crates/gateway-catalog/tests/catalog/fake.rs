@@ -67,6 +67,8 @@ pub(crate) enum Lists {
     Endless { with_tools: bool },
     /// One page without tools and with these remarks.
     Skipped(Vec<String>),
+    /// Fails as told.
+    Fails(DownstreamFault),
     /// The first page of two, then nothing.
     HangAfterOne(Vec<Tool>),
 }
@@ -76,6 +78,7 @@ pub(crate) enum Opening {
     Works,
     Hangs,
     Fails(&'static str),
+    FailsWith(DownstreamFault),
     /// The supervisor leaves it alone for so many milliseconds.
     Broken(&'static str, u64),
     Panics,
@@ -254,6 +257,7 @@ impl DownstreamSession for FakeSession {
             }
             Lists::Endless { with_tools: false } => answer(Vec::new(), Some(page + 1)),
             Lists::Skipped(skipped) => ToolPage { skipped, ..answer(Vec::new(), None) },
+            Lists::Fails(fault) => return Err(fault.before(&self.fake.name)),
             Lists::HangAfterOne(tools) if page == 0 => answer(tools, Some(1)),
             Lists::HangAfterOne(_) => std::future::pending().await,
         };
@@ -312,6 +316,7 @@ impl Fakes {
             Opening::Fails(reason) => {
                 return Err(DownstreamFault::Unreachable { reason: reason.into() }.before(name));
             }
+            Opening::FailsWith(fault) => return Err(fault.before(name)),
             Opening::Broken(reason, retry_in) => {
                 let (retry_in, reason) = (ms(retry_in), reason.into());
                 return Err(DownstreamFault::Broken { retry_in, reason }.before(name));

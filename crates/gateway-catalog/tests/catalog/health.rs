@@ -1,7 +1,9 @@
 //! What supervision says of a downstream, and when one that failed is tried again.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{Caller, Directory, DownstreamObserver, DownstreamState, Error, SessionCounts, View};
+use gateway_domain::{
+    Caller, Directory, DownstreamFault, DownstreamObserver, DownstreamState, Error, SessionCounts, View,
+};
 use tokio::time::Instant;
 
 use crate::fake::{Lists, Opening, Scene, Script, config, ms, names_on, tools, view};
@@ -35,6 +37,102 @@ async fn what_is_found_broken_is_marked_until_it_has_recovered() {
     a.signal.recovered();
     tokio::time::sleep(ms(60_000)).await;
     assert_eq!(a.refreshes(), before, "that it is well is no news");
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_list_that_is_kept_it_is_broken_only_where_no_session_is_to_be_had() {
+    use DownstreamFault as F;
+    use DownstreamState::{Broken, Degraded};
+    let opening = |fault| Script { opening: Opening::FailsWith(fault), ..Script::tools(&["t"]) };
+    let reading = |fault| Script::lists(Lists::Fails(fault));
+    let reason = || "x".to_owned();
+    for (script, state, kind) in [
+        (Script { page_delay: ms(60_000), ..Script::tools(&["t"]) }, Degraded, "downstream_timeout"),
+        (Script::lists(Lists::Endless { with_tools: false }), Degraded, "downstream_invalid_answer"),
+        (Script::panicking(), Degraded, "gateway"),
+        (reading(F::Nonsense { reason: reason() }), Degraded, "downstream_invalid_answer"),
+        (reading(F::TooLarge { limit: 1 }), Degraded, "downstream_answer_too_large"),
+        (reading(F::Status { status: 500 }), Degraded, "downstream_status"),
+        (opening(F::Exhausted { max: 1 }), Degraded, "downstream_pool_exhausted"),
+        (reading(F::Ended { reason: reason() }), Broken, "downstream_ended"),
+        (reading(F::Unauthorized { status: 401 }), Broken, "downstream_unauthorized"),
+        (opening(F::TimedOut { after: ms(1) }), Broken, "downstream_timeout"),
+        (opening(F::Handshake { reason: reason() }), Broken, "downstream_handshake"),
+        (Script::failing("x"), Broken, "downstream_unreachable"),
+        (Script { opening: Opening::Broken("x", 1_000), ..Script::tools(&[]) }, Broken, "downstream_broken"),
+    ] {
+        let scene = Scene::start([("a", Script::tools(&["t"])), ("new", script.clone())]);
+        tokio::time::sleep(ms(11_000)).await;
+        assert_eq!(scene.status("new").state, Broken, "{kind}: it has no list");
+        scene.fake("a").follow(script);
+        scene.fake("a").signal.tools_changed();
+        tokio::time::sleep(ms(11_000)).await;
+        let status = scene.status("a");
+        assert_eq!((status.state, status.is_stale, status.tools), (state, true, 1), "{kind}");
+        assert!(status.reason.is_some(), "{kind}");
+        assert_eq!(scene.remarks(&view("a")).await, [("a".to_owned(), state.as_str(), true, kind)]);
+        assert_eq!(scene.names(&view("a")).await, ["t"]);
+
+        scene.fake("a").follow(Script::tools(&["t"]));
+        tokio::time::sleep(ms(30_000)).await;
+        let status = scene.status("a");
+        assert_eq!((status.state, status.reason, status.is_stale), (DownstreamState::Ready, None, false));
+        assert_eq!(scene.remarks(&view("a")).await, [], "{kind}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_found_broken_stays_so_while_its_list_fails_whatever_the_failure() {
+    let scene = Scene::start([("a", Script::tools(&["t"]))]);
+    scene.catalog.settled(ms(10)).await;
+    tokio::time::sleep(ms(5_000)).await;
+    let a = scene.fake("a");
+    a.follow(Script::lists(Lists::Endless { with_tools: false }));
+    a.signal.broken("calls fail");
+    tokio::time::sleep(ms(40_000)).await;
+    assert!(a.refreshes() > 2, "it has been tried");
+    assert_eq!(scene.status("a").state, DownstreamState::Broken);
+    a.signal.recovered();
+    tokio::time::sleep(ms(15_000)).await;
+    let status = scene.status("a");
+    assert_eq!(
+        (status.state, status.is_stale),
+        (DownstreamState::Degraded, true),
+        "calls are answered again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_degraded_list_is_not_read_whenever_somebody_asks() {
+    let short = |lists| Script { ttls: vec![100], ..Script::lists(lists) };
+    let scene = Scene::start([("a", short(Lists::Pages(vec![tools(&["t"])])))]);
+    scene.catalog.settled(ms(10)).await;
+    tokio::time::sleep(ms(5_000)).await;
+    let a = scene.fake("a");
+    a.follow(short(Lists::Endless { with_tools: false }));
+    for _ in 0..1_000 {
+        assert_eq!(scene.names(&View::All).await, ["a__t"]);
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(scene.status("a").state, DownstreamState::Degraded);
+    assert_eq!(a.gaps()[1..], [1_000, 2_000, 4_000], "retries only");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_whose_sessions_stay_is_broken_without_the_list_that_made_it_degraded() {
+    for (address, state) in [("address of a", DownstreamState::Degraded), ("else", DownstreamState::Broken)] {
+        let scene = Scene::start([("a", Script::tools(&["t"]))]);
+        scene.catalog.settled(ms(10)).await;
+        tokio::time::sleep(ms(1_000)).await;
+        let signal = scene.fake("a").signal.clone();
+        scene.fake("a").follow(Script::lists(Lists::Endless { with_tools: false }));
+        signal.tools_changed();
+        tokio::time::sleep(ms(100)).await;
+        let mut source = scene.add("a", Script::hanging());
+        (source.signal, source.address) = (signal, address.to_owned());
+        scene.catalog.insert(source).await;
+        assert_eq!(scene.status("a").state, state, "at {address}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

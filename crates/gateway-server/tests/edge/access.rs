@@ -220,14 +220,17 @@ async fn what_operators_ask_for_can_move_to_an_address_of_its_own() {
         assert_eq!(answer.status, status, "{path} at {addr}");
     }
     assert_eq!(raw(admin, &get("/metrics", "Host: evil.example\r\n")).await.status, 403);
-    *server.world.state.lock().unwrap() = gateway_domain::DownstreamState::Broken;
-    assert_eq!(raw(admin, &get("/readyz", &format!("Host: {admin}\r\n"))).await.status, 503);
-    let metrics = raw(admin, &get("/metrics", &format!("Host: {admin}\r\n"))).await.body;
-    for line in [
-        r#"gateway_downstream_up{downstream="files"} 0"#,
-        r#"gateway_downstream_state{downstream="files",state="broken"} 1"#,
-    ] {
-        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    use gateway_domain::DownstreamState::{Broken, Degraded};
+    for (state, ready, up) in [(Degraded, 200, 1), (Broken, 503, 0)] {
+        *server.world.state.lock().unwrap() = state;
+        assert_eq!(raw(admin, &get("/readyz", &format!("Host: {admin}\r\n"))).await.status, ready, "{state}");
+        let metrics = raw(admin, &get("/metrics", &format!("Host: {admin}\r\n"))).await.body;
+        for line in [
+            format!(r#"gateway_downstream_up{{downstream="files"}} {up}"#),
+            format!(r#"gateway_downstream_state{{downstream="files",state="{state}"}} 1"#),
+        ] {
+            assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
+        }
     }
 }
 
