@@ -106,9 +106,10 @@ impl Course {
             millis(late)
         ));
         let soon = opened.is_some_and(|time| time <= OPEN);
-        report.demand(soon, || format!("{name}: open after {}; {ends}", told(opened)));
-        report.demand(late <= FAST, || format!("{name}: refused in {} ms; {ends}", millis(late)));
-        report.demand(rate <= 5.0, || format!("{name}: {rate:.1} requests/s reach it while it is ill"));
+        report.demand_in_time(soon, || format!("{name}: open after {}; {ends}", told(opened)));
+        report.demand_in_time(late <= FAST, || format!("{name}: refused in {} ms; {ends}", millis(late)));
+        report
+            .demand_in_time(rate <= 5.0, || format!("{name}: {rate:.1} requests/s reach it while it is ill"));
     }
 
     fn judge_recovery(&self, report: &mut Report, name: &str, calls: &[&Call]) {
@@ -116,7 +117,8 @@ impl Course {
         let well = well.map(|call| call.ended).min();
         let after = well.map(|at| at.saturating_sub(self.healed));
         report.figure(format!("well after {}", told(after)));
-        report.demand(after.is_some_and(|time| time <= INTERVAL), || {
+        report.demand(after.is_some(), || format!("{name}: never well again"));
+        report.demand_in_time(after.is_some_and(|time| time <= INTERVAL), || {
             format!("{name}: well after {}", told(after))
         });
         let relapses = calls.iter().filter(|call| well.is_some_and(|well| call.begun > well));

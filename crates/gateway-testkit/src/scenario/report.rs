@@ -7,6 +7,8 @@ use std::fmt;
 pub(crate) struct Report {
     figures: Vec<String>,
     faults: Vec<String>,
+    /// What took too long, which on a busy machine is nobody's fault.
+    late: Vec<String>,
 }
 
 impl Report {
@@ -21,14 +23,25 @@ impl Report {
         }
     }
 
-    pub(crate) fn failed(&self) -> bool {
-        !self.faults.is_empty()
+    /// As [`Self::demand`], of how long something took.
+    pub(crate) fn demand_in_time(&mut self, holds: bool, late: impl FnOnce() -> String) {
+        if !holds {
+            self.late.push(late());
+        }
+    }
+
+    /// Whether anything was not as it must be; `lenient` if times do not count.
+    pub(crate) fn failed(&self, lenient: bool) -> bool {
+        !self.faults.is_empty() || !lenient && !self.late.is_empty()
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.figures.join(", "))?;
+        for late in &self.late {
+            write!(f, "; late: {late}")?;
+        }
         for fault in self.faults.iter().take(TOLD) {
             write!(f, "; {fault}")?;
         }

@@ -43,6 +43,7 @@ impl Verdict {
         kills: &[Kill],
         ran: &HashMap<String, Vec<u32>>,
         per_client: &[bool],
+        unnoticed: Duration,
     ) -> Self {
         let mut verdict = Self { calls: calls.len(), ..Self::default() };
         let losses: Vec<Loss<'_>> = kills
@@ -53,7 +54,7 @@ impl Verdict {
                         && ran.get(&call.token).is_some_and(|by| by.contains(&kill.pid))
                 };
                 let owner = calls.iter().rev().find(ran_on).filter(|_| per_client[kill.target]);
-                Loss { kill: *kill, owner }
+                Loss { kill: *kill, owner, seen: kill.at + unnoticed }
             })
             .collect();
         for call in calls {
@@ -117,6 +118,8 @@ struct Loss<'a> {
     kill: Kill,
     /// The last call that the process ran, if it was one client's own.
     owner: Option<&'a Call>,
+    /// When the gateway must have noticed it.
+    seen: Duration,
 }
 
 impl Loss<'_> {
@@ -127,7 +130,7 @@ impl Loss<'_> {
     /// Whether the call was in flight on the victim, or came before the gateway can have noticed.
     fn explains(&self, call: &Call, by: &[u32]) -> bool {
         self.concerns(call)
-            && call.begun <= self.kill.at + UNNOTICED
+            && call.begun <= self.seen
             && call.ended >= self.kill.at
             && (by.is_empty() || by.contains(&self.kill.pid))
     }
@@ -143,13 +146,11 @@ fn place(call: &Call, losses: &[Loss<'_>]) -> String {
     format!("target {} session {session} at {:?}{since}", call.target, call.begun)
 }
 
-/// How long the gateway may take to see that a process is gone.
-const UNNOTICED: Duration = Duration::from_millis(100);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const UNNOTICED: Duration = Duration::from_millis(100);
     const KILL: Kill = Kill { at: Duration::from_millis(1000), pid: 7, target: 0 };
 
     fn call(target: usize, begun: u64, ended: u64, outcome: Outcome) -> Call {
@@ -176,7 +177,7 @@ mod tests {
         ];
         for (name, call, by, faults) in rows {
             let ran = HashMap::from([("t".to_owned(), by.to_vec())]);
-            let verdict = Verdict::of(&[call], &[KILL], &ran, &[false, false]);
+            let verdict = Verdict::of(&[call], &[KILL], &ran, &[false, false], UNNOTICED);
             assert_eq!(verdict.faults.len(), faults, "{name}: {:?}", verdict.faults);
         }
     }
@@ -191,7 +192,7 @@ mod tests {
         let ran = HashMap::from([("t".to_owned(), vec![7])]);
         for (session, per_client, faults) in [(None, true, 0), (Some("s"), true, 1), (Some("s"), false, 0)] {
             let calls = [call(0, 900, 990, Outcome::Done), other(session)];
-            let verdict = Verdict::of(&calls, &[KILL], &ran, &[per_client]);
+            let verdict = Verdict::of(&calls, &[KILL], &ran, &[per_client], UNNOTICED);
             assert_eq!(verdict.faults.len(), faults, "session {session:?}: {:?}", verdict.faults);
         }
     }
@@ -203,8 +204,8 @@ mod tests {
             call(0, 1400, 1450, refused(false)),
             call(0, 1600, 1700, Outcome::Done),
         ];
-        let verdict = Verdict::of(&calls, &[KILL], &HashMap::new(), &[false]);
+        let verdict = Verdict::of(&calls, &[KILL], &HashMap::new(), &[false], UNNOTICED);
         assert_eq!(verdict.recoveries, [Duration::from_millis(700)]);
-        assert_eq!(Verdict::of(&calls[..2], &[KILL], &HashMap::new(), &[false]).unrecovered, 1);
+        assert_eq!(Verdict::of(&calls[..2], &[KILL], &HashMap::new(), &[false], UNNOTICED).unrecovered, 1);
     }
 }
