@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use gateway_domain::{DownstreamFault, DownstreamSession as _, Error, Session as _};
+use gateway_domain::{DownstreamFault, DownstreamSession, Error, Session as _};
 use tokio::{
     task::JoinSet,
     time::{Duration, Instant},
@@ -129,7 +129,8 @@ async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Pro
         Err(error) => return not_opened(probe, &error),
     };
     let answer = session.ping().await;
-    let is_ignored = health.ignores_pings() && Verdict::of(&answer) == Verdict::Failing(Failure::Slow);
+    let is_slow = Verdict::of(&answer) == Verdict::Failing(Failure::Slow);
+    let is_ignored = is_slow && (health.ignores_pings() || lists(health, &session).await);
     match answer {
         Err(error) if !is_ignored => {
             probe.failed(reason(&error), Instant::now());
@@ -146,6 +147,16 @@ async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Pro
             }
         }
     }
+}
+
+/// Whether a session that does not answer a ping answers something else: then pings say nothing.
+async fn lists(health: &Health, session: &Arc<dyn DownstreamSession>) -> bool {
+    let list = tokio::time::timeout(health.config.timeout, session.list_tools(None)).await;
+    let is_alive = list.is_ok_and(|list| Verdict::of(&list) == Verdict::Alive);
+    if is_alive {
+        health.pings_are_ignored();
+    }
+    is_alive
 }
 
 /// What sessions say whose calls have timed out.

@@ -75,6 +75,8 @@ pub(crate) struct Observed {
     is_deaf: AtomicBool,
     /// It is among [`Health::take_doubtful`].
     is_listed: AtomicBool,
+    /// It is being asked for a sign of life because a request timed out.
+    is_asked: AtomicBool,
     /// Not to be used any more, since the downstream answers on others.
     is_retired: AtomicBool,
     /// How often its connection has broken; requests that were on their way together count once.
@@ -105,6 +107,7 @@ impl Observed {
             is_doubtful: no(),
             is_deaf: no(),
             is_listed: no(),
+            is_asked: no(),
             is_retired: no(),
             breaks: AtomicU64::default(),
             is_closing: no(),
@@ -142,6 +145,9 @@ impl Observed {
                 if failure != Failure::RateLimited {
                     self.doubt();
                 }
+                if failure == Failure::Slow {
+                    self.ask();
+                }
                 self.health.failed(request.admission, failure, reason(error));
             }
             (Verdict::Ended, Err(error)) => {
@@ -156,6 +162,22 @@ impl Observed {
             }
             _ => {}
         }
+    }
+
+    /// Asks it for a sign of life, and if there is none has it replaced: it may be the only one that hangs, its
+    /// client's, among others that answer.
+    fn ask(&self) {
+        let Some(me) = self.me.upgrade().filter(|me| !me.is_asked.swap(true, Relaxed)) else { return };
+        tokio::spawn(async move {
+            let answer = me.ping().await;
+            me.is_asked.store(false, Relaxed);
+            if me.is_doubtful.load(Relaxed) && me.is_deaf() && !me.is_retired.swap(true, Relaxed) {
+                let reason = answer.err().map(|error| reason(&error));
+                tracing::warn!(downstream = %me.name, reason, "a session hangs, it is replaced");
+                // It may have been the one that lists are read from.
+                me.health.session_replaced();
+            }
+        });
     }
 
     /// Whether the end of a session or connection counts: once for all the requests that it takes with it,
@@ -281,7 +303,12 @@ impl DownstreamSession for Observed {
             return Ok(());
         }
         let after = self.health.config.timeout;
-        let silence = |_| Err(DownstreamFault::TimedOut { after }.during(&self.name));
+        let before = self.last_answer.load(Relaxed);
+        let silence = |_| match self.last_answer.load(Relaxed) {
+            answer if answer == before => Err(DownstreamFault::TimedOut { after }.during(&self.name)),
+            // Something else has been answered meanwhile.
+            _ => Ok(()),
+        };
         let result = tokio::time::timeout(after, self.session.ping()).await.unwrap_or_else(silence);
         match (Verdict::of(&result), &result) {
             (Verdict::Alive, _) => {

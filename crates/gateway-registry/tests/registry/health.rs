@@ -285,7 +285,7 @@ async fn a_session_that_falls_silent_is_replaced() {
         let second = manager.listing(&name("fake")).await.unwrap();
         second.session().list_tools(None).await.unwrap();
         assert_eq!((ailing.started(), stats(&manager).in_use), (2, 1), "{speaks:?}: replaced by the probe's");
-        assert_eq!((health.counts().unanswered_pings, ailing.heard().len()), (1, 0), "not broken");
+        assert_eq!((health.counts().broken, ailing.heard().len()), (0, 0), "not broken");
         assert_eq!(ailing.changes.load(SeqCst), 1, "R-W20: to be listed again");
         manager.close().await;
     }
@@ -342,6 +342,51 @@ async fn of_a_server_that_ignores_pings_silence_says_nothing() {
     let begun = Instant::now();
     while !faults(&manager, (0..5).map(|_| modern("a")), "whoami").await.iter().any(is_broken) {}
     assert!(begun.elapsed() <= CALL_TIMEOUT * 2 + 10 * SECOND, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_stops_answering_pings_and_answers_all_else_stays_in_use() {
+    for speaks in [Speaks::Modern, Speaks::Legacy] {
+        for quiet in [true, false] {
+            let ailing = Ailing::new(speaks);
+            let (manager, _) = managed(&ailing, PerClient);
+            manager.listing(&name("fake")).await.unwrap().session().list_tools(None).await.unwrap();
+            its_first_ping().await;
+            ailing.falls_ill(Ailment::IgnoresPings);
+            for _ in 0..120 {
+                tokio::time::sleep(SECOND).await;
+                if !quiet {
+                    legacy("a").call(&manager, "whoami").await.unwrap();
+                }
+            }
+            assert!(ailing.heard().is_empty(), "{speaks:?}, quiet: {quiet}");
+            assert!(ailing.started() <= 3, "{}", ailing.started());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_clients_hung_session_is_replaced_while_others_are_answered() {
+    let ailing = Ailing::new(Speaks::Legacy);
+    let (manager, health) = managed(&ailing, PerClient);
+    for client in ["a", "b"] {
+        legacy(client).call(&manager, "whoami").await.unwrap();
+    }
+    its_first_ping().await;
+    ailing.falls_ill(Ailment::Hangs);
+    let hung = tokio::spawn({
+        let manager = manager.clone();
+        async move { legacy("a").call(&manager, "whoami").await }
+    });
+    tokio::time::sleep(SECOND).await;
+    ailing.gets_well();
+    assert_eq!(fault(hung.await.unwrap()), DownstreamFault::TimedOut { after: CALL_TIMEOUT });
+    for _ in 0..6 {
+        assert_eq!(legacy("b").call(&manager, "whoami").await.unwrap(), 2);
+        tokio::time::sleep(SECOND).await;
+    }
+    assert_eq!(legacy("a").call(&manager, "whoami").await.unwrap(), 3, "a new one");
+    assert_eq!(health.counts().broken, 0);
 }
 
 /// Long enough for the ping that shows whether it answers pings.
