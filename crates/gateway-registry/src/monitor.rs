@@ -178,8 +178,8 @@ async fn hear_out(health: &Health) -> Heard {
     for session in asked {
         answers.spawn(async move {
             let answer = session.ping().await;
-            // One that ends now has not answered either.
-            let is_silent = Verdict::of(&answer).is_silence(true);
+            // One that ends now has not answered either, nor has one that is being replaced for that.
+            let is_silent = session.is_deaf() || Verdict::of(&answer).is_silence(true);
             (session, answer.err().filter(|_| is_silent).map(|error| reason(&error)))
         });
     }
