@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct HealthConfig {
     /// How often a session that has answered nothing is asked for a sign of life. Default 30 s; `None` or
-    /// zero never asks.
+    /// zero asks only after a request that timed out.
     pub interval: Option<Duration>,
     /// How long to wait for a sign of life. Zero takes the default, 5 s.
     pub timeout: Duration,

@@ -138,7 +138,7 @@ async fn find_out(downstream: &Arc<Downstream>, health: &Arc<Health>, probe: Pro
         }
         // It has shaken hands at least.
         _ => {
-            retire_hung(health, probe.is_refusing()).await;
+            retire_hung(health, probe.is_refusing());
             // Before anybody is admitted, so that they find it.
             let is_adopted = downstream.adopt(session).await;
             probe.passed();
@@ -222,22 +222,9 @@ fn not_opened(probe: Probe, error: &Error) {
 }
 
 /// The downstream answers on a new session: those that do not are replaced before their next use. Where
-/// nothing but timeouts spoke against it, each is asked first, since its calls may have been the slow ones
-/// (R-W3); nobody is refused meanwhile.
-async fn retire_hung(health: &Health, all: bool) {
-    let mut asked = JoinSet::new();
-    for session in health.take_doubtful().into_iter().filter(|session| session.take_doubt()) {
-        if all || session.is_deaf() {
-            session.retire();
-        } else {
-            asked.spawn(async move {
-                let answer = session.ping().await;
-                if Verdict::of(&answer).is_silence(session.is_open()) {
-                    session.retire();
-                }
-            });
-        }
-    }
-    // Each has the health's timeout; a panic has been reported by its hook.
-    while asked.join_next().await.is_some() {}
+/// nothing but timeouts spoke against it, a session that has not been found deaf stays: its calls may have been
+/// the slow ones (R-W3), and after each it is asked anyway.
+fn retire_hung(health: &Health, all: bool) {
+    let doubtful = health.take_doubtful().into_iter().filter(|session| session.take_doubt());
+    doubtful.filter(|session| all || session.is_deaf()).for_each(|session| session.retire());
 }

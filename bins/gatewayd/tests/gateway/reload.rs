@@ -188,14 +188,8 @@ async fn a_changed_downstream_ends_before_it_starts_anew() {
         until(tool, &serving, async || has(&client, tool).await).await;
     }
     let (kept_pid, before) = (pid(&client, "kept").await, pid(&client, "d").await);
-    // The new one looks for the old one first.
     let found = folder.config().with_file_name("found");
-    let script = format!(
-        "if [ -e /proc/{before} ]; then echo alive; else echo gone; fi >> {}; exec \"$@\"",
-        found.display()
-    );
-    let mut argv = vec!["sh".to_owned(), "-c".to_owned(), script, "sh".to_owned()];
-    argv.extend(gateway_testkit::stdio::command::<&str>([]));
+    let argv = looking_for(&before, &found);
     write(&folder, &format!("{}[downstreams.d]\ncommand = {}\n", kept(), crate::support::toml(&argv)));
     until("the new one", &serving, async || found.exists()).await;
     until("calls", &serving, async || {
@@ -362,14 +356,8 @@ async fn a_server_that_is_slow_to_end_holds_up_no_later_reload() {
     }
     let (before, left) = (pid(&lab, "slow").await, pid(&lab, "leaves").await);
     let is_there = |process: &str| Path::new(&format!("/proc/{process}")).exists();
-    // The new one looks for the old one first.
     let found = folder.config().with_file_name("found");
-    let script = format!(
-        "if [ -e /proc/{before} ]; then echo alive; else echo gone; fi >> {}; exec \"$@\"",
-        found.display()
-    );
-    let mut argv = vec!["sh".to_owned(), "-c".to_owned(), script, "sh".to_owned()];
-    argv.extend(gateway_testkit::stdio::command::<&str>([]));
+    let argv = looking_for(&before, &found);
     let new = format!("[downstreams.slow]\ncommand = {}\n", crate::support::toml(&argv));
 
     // The first changes one and takes the other away, the next ones come while these end.
@@ -558,4 +546,14 @@ fn wait(mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "what is waited for does not come");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The command of a fake that first looks whether a process is there, and writes into `found` what it sees.
+fn looking_for(process: &str, found: &Path) -> Vec<String> {
+    let found = found.display();
+    let script =
+        format!("if [ -e /proc/{process} ]; then echo alive; else echo gone; fi >> {found}; exec \"$@\"");
+    let mut argv = vec!["sh".to_owned(), "-c".to_owned(), script, "sh".to_owned()];
+    argv.extend(gateway_testkit::stdio::command::<&str>([]));
+    argv
 }
