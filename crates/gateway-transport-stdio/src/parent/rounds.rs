@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getsid, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::{
     signal::unix::{self, SignalKind},
     sync::mpsc,
@@ -41,7 +41,11 @@ impl Rounds {
     /// Makes the gateway the one who gets the orphans of its trees. Must be called within a runtime.
     pub(super) fn begin(trees: Arc<Trees>) -> io::Result<Self> {
         let ends = unix::signal(SignalKind::child())?;
-        let us = Us { id: std::process::id(), session: number(getsid(None)?), adopts: adopt() };
+        let id = std::process::id();
+        // Not by getsid(2) through a type that holds no 0: that is the session of whoever was started from outside
+        // its PID namespace, in a container for example. Without /proc nobody is looked at anyway.
+        let session = processes::look(id).map_or(0, |us| us.session);
+        let us = Us { id, session, adopts: adopt() };
         if !us.adopts {
             tracing::debug!(
                 "orphans do not come back to the gateway; they are known by what they carry alone"
