@@ -133,14 +133,17 @@ fn warm_page(bencher: Bencher<'_, '_>, downstreams: usize, silent: Option<usize>
         let sources = (0..downstreams).map(source).collect();
         let catalog = LiveCatalog::start(config, Arc::new(AllReadyBut(silent)), sources);
         let begun = tokio::time::Instant::now();
-        let page = catalog.tools(&View::All, &caller, &exchange, None).await.expect("the first page");
+        let page = catalog
+            .list(ListKind::Tools, &View::All, &caller, &exchange, None)
+            .await
+            .expect("the first page");
         assert!(begun.elapsed() < Duration::from_secs(5), "the first list is answered within the budget");
         let tools = 20 * (downstreams - silent.iter().count());
         assert!(page.tools.as_bytes().len() > tools * 750, "{tools} tools of about 1 KB");
         catalog
     });
     bencher.bench_local(|| {
-        let mut page = pin!(catalog.tools(black_box(&View::All), &caller, &exchange, None));
+        let mut page = pin!(catalog.list(ListKind::Tools, black_box(&View::All), &caller, &exchange, None));
         // Nothing is waited for, so the first poll has the page.
         match page.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(page) => page.expect("the first page"),

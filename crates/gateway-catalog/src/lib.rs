@@ -24,7 +24,7 @@
 //!     exchange: &Exchange,
 //! ) -> Result<String, Error> {
 //!     let catalog = LiveCatalog::start(CatalogConfig::default(), sessions, sources);
-//!     let page = catalog.tools(&View::All, &Caller::anonymous(), exchange, None).await?;
+//!     let page = catalog.list(ListKind::Tools, &View::All, &Caller::anonymous(), exchange, None).await?;
 //!     Ok(page.tools.to_string())
 //! }
 //! ```

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamName, DownstreamSession, Error, Exchange, Outcome, ParamHeader, Params, PeerInfo, Session,
-    SessionCounts, ToolPage,
+    DownstreamName, DownstreamSession, Error, Exchange, ListKind, ListPage, Outcome, Params, PeerInfo,
+    Session, SessionCounts, Subject,
 };
 use gateway_registry::{Held, Manager};
 
@@ -66,18 +66,12 @@ impl DownstreamSession for InUse {
         self.0.session().peer()
     }
 
-    async fn call_tool(
-        &self,
-        tool: &str,
-        headers: &[ParamHeader],
-        params: &Params,
-        exchange: &Exchange,
-    ) -> Result<Outcome, Error> {
-        self.0.session().call_tool(tool, headers, params, exchange).await
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
+        self.0.session().call(subject, params, exchange).await
     }
 
-    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
-        self.0.session().list_tools(cursor).await
+    async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
+        self.0.session().list(list, cursor).await
     }
 
     async fn ping(&self) -> Result<(), Error> {

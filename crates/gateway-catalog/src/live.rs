@@ -2,8 +2,9 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Caller, CallerError, Directory, DownstreamName, DownstreamStatus, Error, Exchange, ListRemark,
-    NAMESPACE_SEPARATOR, OfferedTool, SessionKey, ToolsPage, UnlistedError, View,
+    Caller, CallerError, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations, ListKind,
+    ListRemark, NAMESPACE_SEPARATOR, Offer, OfferedTool, Page, RawJson, RawObject, SessionKey, UnlistedError,
+    View,
 };
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
@@ -276,7 +277,7 @@ impl LiveCatalog {
         caller: &Caller,
         exchange: &Exchange,
         cursor: Option<&str>,
-    ) -> Result<ToolsPage, Error> {
+    ) -> Result<Page, Error> {
         let pull = self.shared.pull(private, view, caller, exchange);
         let ((), pulled) = tokio::join!(self.patience(view), pull);
         let remarks = self.remarks(view);
@@ -295,19 +296,23 @@ impl LiveCatalog {
         remarks.sort_by(|a, b| a.downstream.cmp(&b.downstream));
         let list = self.shared.view(view).ok_or_else(|| unknown(view))?;
         let page = list.page_with(pulled.entries, exchange.era, cursor)?;
-        Ok(ToolsPage { remarks, ..page })
+        Ok(Page { remarks, ..page })
     }
 }
 
 #[async_trait]
 impl Directory for LiveCatalog {
-    async fn tools(
+    async fn list(
         &self,
+        kind: ListKind,
         view: &View,
         caller: &Caller,
         exchange: &Exchange,
         cursor: Option<&str>,
-    ) -> Result<ToolsPage, Error> {
+    ) -> Result<Page, Error> {
+        if kind != ListKind::Tools {
+            return Ok(Page::new(RawJson::array([]), None));
+        }
         if !self.shared.is_closed() {
             let now = Instant::now();
             self.concerned(view).iter().for_each(|tracked| tracked.ask(now));
@@ -319,7 +324,7 @@ impl Directory for LiveCatalog {
         self.patience(view).await;
         let list = self.shared.view(view).ok_or_else(|| unknown(view))?;
         let remarks = self.remarks(view)?;
-        Ok(ToolsPage { remarks, ..list.page(exchange.era, cursor)? })
+        Ok(Page { remarks, ..list.page(exchange.era, cursor)? })
     }
 
     fn tool(
@@ -346,6 +351,15 @@ impl Directory for LiveCatalog {
 
     fn generation(&self, view: &View) -> u64 {
         self.shared.view(view).map_or(0, |list| list.generation)
+    }
+
+    fn generations(&self, view: &View) -> Generations {
+        Generations { tools: self.generation(view), ..Generations::default() }
+    }
+
+    async fn offer(&self, _view: &View) -> Offer {
+        let capabilities = RawObject::parse(r#"{"tools":{"listChanged":true}}"#).unwrap_or_default();
+        Offer { capabilities, instructions: None }
     }
 
     async fn changed(&self, view: &View, seen: u64) -> u64 {

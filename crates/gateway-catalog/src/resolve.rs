@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gateway_domain::{Call, CallerError, Directory, Dispatcher, Error, OfferedTool, Outcome, Target, View};
+use gateway_domain::{
+    Call, CallerError, Directory, Dispatcher, Error, OfferedTool, Outcome, Subject, Target, TaskSupport, View,
+};
 
 use crate::LiveCatalog;
 
@@ -38,15 +40,13 @@ impl<D: Dispatcher> Resolve<D> {
 #[async_trait]
 impl<D: Dispatcher> Dispatcher for Resolve<D> {
     async fn dispatch(&self, mut call: Call) -> Result<Outcome, Error> {
-        if let Target::Exposed { view, name } = &call.target {
+        if let Target::Exposed { view, subject: Subject::Tool { name, .. } } = &call.target {
             let Some(offered) = self.find(view, &call, name).await? else {
                 return Err(CallerError::UnknownTool { name: name.to_string() }.into());
             };
-            call.target = Target::Tool {
-                downstream: offered.downstream.clone(),
-                name: offered.tool.original().clone(),
-                headers: offered.headers.clone(),
-            };
+            let (name, headers) = (offered.tool.original().clone(), offered.headers.clone());
+            let subject = Subject::Tool { name, headers, task: TaskSupport::Forbidden };
+            call.target = Target::Downstream { downstream: offered.downstream.clone(), subject };
         }
         self.inner.dispatch(call).await
     }

@@ -1,6 +1,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gateway_domain::DownstreamObserver;
+use gateway_domain::{DownstreamObserver, ListKind};
 use tokio::sync::Notify;
 
 /// What a downstream's transport and supervision tell the catalogue outside any call. Never blocks; many
@@ -67,7 +67,7 @@ impl Signal {
 }
 
 impl DownstreamObserver for Signal {
-    fn tools_changed(&self) {
+    fn list_changed(&self, _: ListKind) {
         self.tell(|heard| heard.changed = true);
     }
 

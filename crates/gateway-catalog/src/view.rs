@@ -6,7 +6,7 @@ use std::{
 
 use gateway_aggregate::page;
 use gateway_domain::{
-    CallerError, Catalog, CatalogEntry, Era, Error, InternalError, OfferedTool, RawJson, ToolsPage,
+    CallerError, Catalog, CatalogEntry, Era, Error, InternalError, OfferedTool, Page, RawJson,
 };
 
 /// One list of tools as clients see it: immutable, shared by all who see the same.
@@ -20,10 +20,10 @@ struct Shown {
     tools: HashMap<Arc<str>, Arc<OfferedTool>>,
     page_size: usize,
     /// The pages of a walk from the beginning, by the cursor that asks for each.
-    pages: HashMap<String, Page>,
+    pages: HashMap<String, Part>,
 }
 
-struct Page {
+struct Part {
     catalog: Catalog,
     next: String,
     modern: OnceLock<RawJson>,
@@ -31,7 +31,7 @@ struct Page {
     legacy: OnceLock<RawJson>,
 }
 
-impl Page {
+impl Part {
     fn rendered(&self, era: Era) -> &RawJson {
         let modern = || self.modern.get_or_init(|| render(&self.catalog, Era::Modern));
         match era {
@@ -57,7 +57,7 @@ impl ListView {
         while let Ok((shown, next)) = page(&catalog, &cursor, page_size) {
             let last = next.is_empty();
             let (modern, legacy) = (OnceLock::new(), OnceLock::new());
-            pages.insert(cursor, Page { catalog: shown, next: next.clone(), modern, legacy });
+            pages.insert(cursor, Part { catalog: shown, next: next.clone(), modern, legacy });
             if last {
                 break;
             }
@@ -85,7 +85,7 @@ impl ListView {
     }
 
     /// The page that a cursor asks for, rendered once however many ask.
-    pub(crate) fn page(&self, era: Era, cursor: Option<&str>) -> Result<ToolsPage, Error> {
+    pub(crate) fn page(&self, era: Era, cursor: Option<&str>) -> Result<Page, Error> {
         // "" is no cursor that was ever given out, but what the first page has been asked for with.
         let cursor = cursor.unwrap_or_default();
         if let Some(page) = self.shown.pages.get(cursor) {
@@ -100,15 +100,15 @@ impl ListView {
         more: impl IntoIterator<Item = CatalogEntry>,
         era: Era,
         cursor: Option<&str>,
-    ) -> Result<ToolsPage, Error> {
+    ) -> Result<Page, Error> {
         let entries = self.shown.catalog.entries().iter().cloned().chain(more).collect();
         let catalog = Catalog::new(entries).map_err(|_| InternalError { what: "a name stands twice" })?;
         let page = rendered(&catalog, era, cursor.unwrap_or_default(), self.shown.page_size)?;
-        Ok(ToolsPage { is_private: true, ..page })
+        Ok(Page { is_private: true, ..page })
     }
 }
 
-fn rendered(catalog: &Catalog, era: Era, cursor: &str, size: usize) -> Result<ToolsPage, Error> {
+fn rendered(catalog: &Catalog, era: Era, cursor: &str, size: usize) -> Result<Page, Error> {
     let (shown, next) = page(catalog, cursor, size).map_err(|error| match error {
         gateway_aggregate::PageError::Cursor(_) => Error::from(CallerError::InvalidCursor),
         gateway_aggregate::PageError::ZeroSize => InternalError { what: "the page size is zero" }.into(),
@@ -122,8 +122,8 @@ impl fmt::Debug for ListView {
     }
 }
 
-fn answer(tools: RawJson, next: String) -> ToolsPage {
-    ToolsPage::new(tools, Some(next).filter(|next| !next.is_empty()))
+fn answer(tools: RawJson, next: String) -> Page {
+    Page::new(tools, Some(next).filter(|next| !next.is_empty()))
 }
 
 fn render(catalog: &Catalog, era: Era) -> RawJson {

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use crate::{Caller, ClientCapabilities, DownstreamName, ParamHeader, RawObject};
+use crate::{Caller, ClientCapabilities, ClientLink, DownstreamName, FollowUp, RawObject, Subject};
 
 /// The two eras of the protocol (protocol.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,24 +30,22 @@ pub enum View {
     Downstream(DownstreamName),
 }
 
-/// What a call is for.
+/// What a call is for, and in whose words.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// A tool by the name a client was shown; *resolve* turns it into [`Target::Tool`].
+    /// As a client was shown it; *resolve* turns it into [`Target::Downstream`].
     Exposed {
         /// Where the client was shown it.
         view: View,
-        /// The name.
-        name: Arc<str>,
+        /// Names and URIs as the client knows them.
+        subject: Subject,
     },
-    /// A downstream's tool by its own name.
-    Tool {
-        /// The downstream that has it.
+    /// As the downstream that has it calls it.
+    Downstream {
+        /// The downstream.
         downstream: DownstreamName,
-        /// The name, byte for byte as the downstream reported it.
-        name: Arc<str>,
-        /// Which of its arguments are mirrored in headers.
-        headers: Arc<[ParamHeader]>,
+        /// Names and URIs byte for byte as the downstream reported them.
+        subject: Subject,
     },
 }
 
@@ -73,8 +71,11 @@ impl Params {
 pub struct Call {
     /// What is called.
     pub target: Target,
-    /// The client's own `params`. Name, `_meta` and the like are replaced hop by hop.
+    /// The client's own `params`. Name, `_meta` and the like are replaced hop by hop. `inputResponses` and
+    /// `requestState` do not stand in it: those are in `follow_up`.
     pub params: Params,
+    /// The answers to what was asked before, if this goes on with an earlier call (protocol.md §13).
+    pub follow_up: Option<FollowUp>,
     /// Who calls.
     pub caller: Caller,
     /// The circumstances.
@@ -113,6 +114,29 @@ pub struct Exchange {
     pub log_level: Option<LogLevel>,
     /// Where progress and logs of this call go.
     pub events: Arc<dyn EventSink>,
+    /// The client itself, where it can be told and asked something outside any call: a legacy session.
+    pub client: Option<Arc<dyn ClientLink>>,
+}
+
+impl Exchange {
+    /// The exchange of a client that wants nothing but the answer.
+    pub fn quiet(era: Era, session: SessionKey, capabilities: ClientCapabilities) -> Self {
+        Self {
+            era,
+            session,
+            capabilities,
+            wants_progress: false,
+            log_level: None,
+            events: Arc::new(Silent),
+            client: None,
+        }
+    }
+
+    /// Whether the client is to be shown a log message of this level. A legacy client that set no level leaves it
+    /// to the server; a modern one that named none wants none (protocol.md §11.8).
+    pub fn wants_log(&self, level: LogLevel) -> bool {
+        self.log_level.map_or(self.era == Era::Legacy, |lowest| level >= lowest)
+    }
 }
 
 impl fmt::Debug for Exchange {

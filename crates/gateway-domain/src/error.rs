@@ -45,6 +45,43 @@ pub enum CallerError {
         /// The name that was asked for.
         name: String,
     },
+    /// No such prompt; also said of one that is hidden or forbidden.
+    #[error("unknown prompt {name:?}")]
+    UnknownPrompt {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// No such resource (protocol.md §11.3).
+    #[error("resource {uri:?} not found")]
+    UnknownResource {
+        /// The URI that was asked for.
+        uri: String,
+    },
+    /// No such task, or another's (protocol.md §15.2).
+    #[error("unknown task")]
+    UnknownTask,
+    /// What a follow-up names is not there any more: used, expired, of another process, or never given to this
+    /// caller for this request (protocol.md §20.6).
+    #[error("the interaction has expired or is not this caller's; begin again")]
+    UnknownState,
+    /// The method is not offered here.
+    #[error("method {method:?} is not offered")]
+    UnknownMethod {
+        /// The method.
+        method: String,
+    },
+    /// The call needs a client that can do more.
+    #[error("the client has not declared what this call needs: {required}")]
+    MissingCapability {
+        /// An object shaped like client capabilities (protocol.md §2.4).
+        required: crate::RawJson,
+    },
+    /// The client did not answer what it was asked, or not in time.
+    #[error("the client gave no answer: {reason}")]
+    Unanswered {
+        /// What became of the question.
+        reason: String,
+    },
     /// `params` do not fit the method.
     #[error("invalid params: {reason}")]
     InvalidParams {

@@ -30,6 +30,7 @@ mod outcome;
 mod param_header;
 mod port;
 mod status;
+mod subject;
 mod text;
 mod tool;
 
@@ -45,12 +46,14 @@ pub use json::{DEPTH_LIMIT, JsonError, JsonKind, Key, ObjectEdit, RawJson, RawOb
 pub use name::{
     DownstreamName, DownstreamNameError, NAMESPACE_SEPARATOR, ToolRef, ToolRefError, separators_in,
 };
-pub use outcome::{Outcome, PeerError};
+pub use outcome::{FollowUp, InputRequired, Outcome, ParkId, PeerError, State, TaskHandle};
 pub use param_header::{ParamHeader, ParamKind};
 pub use port::{
-    Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, OfferedTool, PeerInfo, Session,
-    SessionProfile, Sessions, ToolPage, ToolsPage,
+    ClientLink, Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, Generations, ListKind,
+    ListPage, Notice, Offer, OfferedTool, Page, ParkedCall, PeerInfo, Session, SessionProfile, Sessions,
+    Subscription, Subscriptions, ToolPage, Updates,
 };
 pub use status::{DownstreamState, DownstreamStatus, ListRemark, SessionCounts};
+pub use subject::{Reference, Subject, TaskAct, TaskSupport};
 pub use text::printable;
 pub use tool::Tool;

@@ -1,4 +1,6 @@
-use crate::{RawJson, RawObject};
+use std::sync::Arc;
+
+use crate::{DownstreamName, ParkedCall, RawJson, RawObject};
 
 /// How a call ended (design §1). A downstream's JSON-RPC error is an answer too.
 #[derive(Debug, Clone)]
@@ -6,16 +8,74 @@ pub enum Outcome {
     /// The result object as the downstream wrote it.
     Complete(RawObject),
     /// The other side needs answers first.
-    InputRequired {
-        /// What it asks, keyed; each value is `{method, params}`.
-        requests: Option<RawObject>,
-        /// Its own state, to be given back byte for byte.
-        state: Option<RawJson>,
-    },
-    /// It goes on by itself (Tasks extension); the flat task object.
-    Task(RawObject),
+    InputRequired(InputRequired),
+    /// It goes on by itself (Tasks extension).
+    Task(TaskHandle),
     /// The downstream answered with an error.
     Failed(PeerError),
+}
+
+impl Outcome {
+    /// The same, said to be of this downstream where that matters later.
+    #[must_use]
+    pub fn of(mut self, downstream: &DownstreamName) -> Self {
+        match &mut self {
+            Self::InputRequired(InputRequired { downstream: of, .. })
+            | Self::Task(TaskHandle { downstream: of, .. }) => *of = Some(downstream.clone()),
+            Self::Complete(_) | Self::Failed(_) => {}
+        }
+        self
+    }
+}
+
+/// Questions that a call needs answered before it goes on (protocol.md §13).
+#[derive(Debug, Clone)]
+pub struct InputRequired {
+    /// Who asks. Set by whoever knows it, before the outcome reaches the edge.
+    pub downstream: Option<DownstreamName>,
+    /// What is asked, keyed; each value is `{method, params}`. `None`: the call is only to be made again.
+    pub requests: Option<RawObject>,
+    /// What the follow-up has to name.
+    pub state: State,
+}
+
+/// What a follow-up goes on with.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// The downstream gave none, and gets none back.
+    None,
+    /// The downstream's own `requestState`, to be given back byte for byte.
+    Own(RawJson),
+    /// A call that waits inside a legacy session; only between a transport and the registry, which keeps it.
+    Waiting(Arc<dyn ParkedCall>),
+    /// The same in the registry's keeping: good for one follow-up of the same caller, for a time.
+    Parked(ParkId),
+    /// Nothing waits: the call is made afresh once the questions are answered (-32042, protocol.md §20.6).
+    Afresh,
+}
+
+/// Names a parked call. Unguessable, since it may travel (security.md: handles).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ParkId(pub Arc<str>);
+
+/// The answers to what an earlier call asked, and what it goes on with.
+#[derive(Debug, Clone)]
+pub struct FollowUp {
+    /// Who asked. A follow-up that is resolved to another downstream is refused.
+    pub downstream: DownstreamName,
+    /// As it stood in [`InputRequired::state`].
+    pub state: State,
+    /// `inputResponses`: keyed as the questions were.
+    pub responses: RawObject,
+}
+
+/// A task of the Tasks extension (protocol.md §15.2).
+#[derive(Debug, Clone)]
+pub struct TaskHandle {
+    /// Who runs it. Set by whoever knows it, before the outcome reaches the edge.
+    pub downstream: Option<DownstreamName>,
+    /// The flat task object, `taskId` as the downstream gave it.
+    pub object: RawObject,
 }
 
 /// A JSON-RPC error as a peer wrote it.

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use gateway_domain::{
     Call, CallerError, ClientCapabilities, Dispatcher, DownstreamError, DownstreamFault, DownstreamName,
-    Error, Exchange, Execution, InternalError, Outcome, ParamHeader, SessionProfile, Target,
+    Error, Exchange, Execution, InternalError, Outcome, SessionProfile, Subject, Target,
 };
 use tokio::time::Instant;
 
@@ -274,8 +274,7 @@ impl fmt::Debug for ClientSession {
 /// A call with the downstream it is for.
 pub(crate) struct ToolCall<'a> {
     pub(crate) downstream: Arc<Downstream>,
-    name: &'a str,
-    headers: &'a [ParamHeader],
+    subject: &'a Subject,
     call: &'a Call,
     pub(crate) exchange: &'a Exchange,
 }
@@ -283,17 +282,17 @@ pub(crate) struct ToolCall<'a> {
 impl<'a> ToolCall<'a> {
     /// Finds the downstream of a call, and refuses it while that is broken (P-47).
     pub(crate) fn find(call: &'a Call, downstreams: &Directory) -> Result<Self, Error> {
-        let Target::Tool { downstream, name, headers } = &call.target else {
+        let Target::Downstream { downstream, subject } = &call.target else {
             return Err(InternalError { what: "an unresolved name reached the registry" }.into());
         };
         let downstream = find(downstreams, downstream)?;
         downstream.health.admits()?;
-        Ok(Self { downstream, name, headers, call, exchange: &call.exchange })
+        Ok(Self { downstream, subject, call, exchange: &call.exchange })
     }
 
     pub(crate) async fn attempt_on(&self, link: &Link) -> Attempt {
         let session = link.session();
-        let answered = session.call_tool(self.name, self.headers, &self.call.params, self.exchange);
+        let answered = session.call(self.subject, &self.call.params, self.exchange);
         let mut result = tokio::select! {
             biased;
             result = answered => result,

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{DownstreamFault, DownstreamName, DownstreamObserver, Error, SessionCounts};
+use gateway_domain::{DownstreamFault, DownstreamName, DownstreamObserver, Error, ListKind, SessionCounts};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -274,7 +274,7 @@ impl Health {
     /// Another session than before tells of changes now, and may have other tools (R-W20).
     pub(crate) fn session_replaced(&self) {
         if let Some(observer) = &self.observer {
-            observer.tools_changed();
+            observer.list_changed(ListKind::Tools);
         }
     }
 

@@ -5,8 +5,9 @@ use std::sync::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Error, Exchange, Factory,
-    Outcome, ParamHeader, Params, PeerInfo, Session, SessionProfile, ToolPage,
+    ClientLink, DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Error, Exchange,
+    Factory, ListKind, ListPage, Outcome, Params, PeerInfo, Session, SessionProfile, Subject, Subscription,
+    Updates,
 };
 use tokio::time::{Duration, Instant};
 
@@ -272,28 +273,37 @@ impl DownstreamSession for Observed {
         self.session.peer()
     }
 
-    async fn call_tool(
-        &self,
-        tool: &str,
-        headers: &[ParamHeader],
-        params: &Params,
-        exchange: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         let request = self.begin();
-        let result = self.session.call_tool(tool, headers, params, exchange).await;
+        let result = self.session.call(subject, params, exchange).await;
         self.note(request, &result);
         result
     }
 
-    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+    async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
         let request = self.begin();
-        let result = self.session.list_tools(cursor).await;
+        let result = self.session.list(list, cursor).await;
         match result {
             // That lists are answered says nothing about calls, which may all fail beside them.
             Ok(_) => drop(self.answered()),
             Err(_) => self.note(request, &result),
         }
         result
+    }
+
+    async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {
+        let request = self.begin();
+        let result = self.session.subscribe(uri, updates).await;
+        self.note(request, &result);
+        result
+    }
+
+    fn attend(&self, client: Weak<dyn ClientLink>) {
+        self.session.attend(client);
+    }
+
+    async fn roots_changed(&self) {
+        self.session.roots_changed().await;
     }
 
     /// Asks only if there has been no sign of life within the interval, and waits no longer than the health's

@@ -7,8 +7,8 @@ use std::{hint::black_box, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, Directory, Dispatcher, DownstreamStatus, Error, Exchange, OfferedTool, Outcome, RawJson,
-    RawObject, SessionKey, Sessions, ToolsPage, View,
+    Call, Caller, Directory, Dispatcher, DownstreamStatus, Error, Exchange, OfferedTool, Outcome, Page,
+    RawJson, RawObject, SessionKey, Sessions, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{Ports, Server, ServerConfig};
@@ -118,8 +118,8 @@ impl World {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(&self, _: &View, _: &Caller, _: &Exchange, _: Option<&str>) -> Result<ToolsPage, Error> {
-        Ok(ToolsPage::new(self.page.clone(), None))
+    async fn tools(&self, _: &View, _: &Caller, _: &Exchange, _: Option<&str>) -> Result<Page, Error> {
+        Ok(Page::new(self.page.clone(), None))
     }
 
     fn tool(&self, _: &View, _: &Caller, _: &SessionKey, _: &str) -> Option<Arc<OfferedTool>> {

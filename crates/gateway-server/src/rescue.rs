@@ -357,6 +357,26 @@ fn caller(error: &CallerError) -> Verdict {
         CallerError::UnknownDownstream { name } => {
             params("unknown_downstream", format!("Unknown downstream: {name}"))
         }
+        CallerError::UnknownPrompt { name } => params("unknown_prompt", format!("Unknown prompt: {name}")),
+        CallerError::UnknownResource { uri } => {
+            let mut verdict = params("unknown_resource", format!("Resource not found: {uri}"));
+            verdict.more = format!(r#","uri":{}"#, RawJson::string(uri));
+            verdict
+        }
+        CallerError::UnknownTask => params("unknown_task", "Unknown task".to_owned()),
+        CallerError::UnknownState => params("unknown_state", error.to_string()),
+        CallerError::UnknownMethod { .. } => {
+            Verdict::new(StatusCode::OK, code::METHOD_NOT_FOUND, "unknown_method", "Method not found")
+        }
+        CallerError::MissingCapability { required } => {
+            let (status, code) = (StatusCode::BAD_REQUEST, code::MISSING_CAPABILITY);
+            let mut verdict = Verdict::new(status, code, "missing_capability", error.to_string());
+            verdict.more = format!(r#","requiredCapabilities":{required}"#);
+            verdict
+        }
+        CallerError::Unanswered { .. } => {
+            Verdict::new(StatusCode::OK, code::INTERNAL_ERROR, "unanswered", error.to_string())
+        }
         CallerError::InvalidParams { reason } => {
             params("invalid_params", format!("Invalid params: {reason}"))
         }

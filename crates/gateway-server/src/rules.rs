@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use gateway_domain::{Era, ListRemark, RawJson, ToolsPage};
+use gateway_domain::{Era, ListRemark, Page, RawJson};
 use gateway_protocol::{Implementation, Revision, meta};
 
 use crate::{
@@ -89,7 +89,7 @@ impl Rendered {
     }
 
     /// What follows the list in a `tools/list` result, without the closing brace.
-    pub(crate) fn list_tail(&self, era: Era, page: &ToolsPage) -> Cow<'_, str> {
+    pub(crate) fn list_tail(&self, era: Era, page: &Page) -> Cow<'_, str> {
         let tail = match era {
             Era::Legacy => "",
             Era::Modern if page.is_private => &self.private_tail,

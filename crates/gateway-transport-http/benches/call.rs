@@ -34,7 +34,7 @@ impl EventSink for Nobody {
 }
 
 impl DownstreamObserver for Nobody {
-    fn tools_changed(&self) {}
+    fn list_changed(&self, _: ListKind) {}
     fn session_lost(&self, _: &str) {}
 }
 

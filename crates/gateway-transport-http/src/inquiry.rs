@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use gateway_domain::{DownstreamFault, Event, Exchange, LogLevel};
+use gateway_domain::{DownstreamFault, Event, Exchange, ListKind, LogLevel};
 use gateway_protocol::{
     Answer, Incoming as Messages, Message, Notification, RequestId, Response, headers::SESSION, method,
 };
@@ -200,7 +200,7 @@ impl<'a> Inquiry<'a> {
     fn notified(&mut self, notification: Notification) {
         let params = notification.params.object;
         match notification.method.as_str() {
-            method::TOOLS_LIST_CHANGED => self.endpoint.observer.tools_changed(),
+            method::TOOLS_LIST_CHANGED => self.endpoint.observer.list_changed(ListKind::Tools),
             method::PROGRESS => {
                 let token = params.get("progressToken").and_then(RequestId::new);
                 if token.and_then(|token| token.to_number()) == Some(self.id)

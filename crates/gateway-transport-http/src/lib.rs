@@ -20,7 +20,7 @@
 //!
 //! struct Deaf;
 //! impl DownstreamObserver for Deaf {
-//!     fn tools_changed(&self) {}
+//!     fn list_changed(&self, _: ListKind) {}
 //!     fn session_lost(&self, _: &str) {}
 //! }
 //!

@@ -86,10 +86,11 @@ impl Link {
     }
 
     /// The headers of a request.
-    pub(crate) fn headers_for(&self, method: &'static str) -> HeaderMap {
+    pub(crate) fn headers_for(&self, method: &str) -> HeaderMap {
         let mut headers = self.headers.clone();
-        if self.era() == Era::Modern {
-            headers.insert(METHOD, HeaderValue::from_static(method));
+        // A method that is no header value cannot be repeated in one.
+        if let (Era::Modern, Ok(method)) = (self.era(), HeaderValue::from_str(method)) {
+            headers.insert(METHOD, method);
         }
         headers
     }

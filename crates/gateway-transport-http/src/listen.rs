@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Execution};
+use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Execution, ListKind};
 use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, client, method, write};
 use http::Method;
 use hyper::body::Incoming as Body;
@@ -32,7 +32,7 @@ pub(crate) async fn listen(link: Arc<Link>) {
             Ok(body) => {
                 opened = true;
                 if missed {
-                    link.endpoint.observer.tools_changed();
+                    link.endpoint.observer.list_changed(ListKind::Tools);
                 }
                 let since = Instant::now();
                 match hear(&link, body, &mut place).await {
@@ -138,7 +138,7 @@ async fn hear(link: &Link, body: Body, place: &mut Place) -> Heard {
         for message in messages {
             match message {
                 Message::Notification(notification) if notification.method == method::TOOLS_LIST_CHANGED => {
-                    link.endpoint.observer.tools_changed();
+                    link.endpoint.observer.list_changed(ListKind::Tools);
                 }
                 Message::Request(request) => link.answer(&request).await,
                 // In the modern era the stream is the answer to a request: refused, or ended in order.

@@ -5,8 +5,8 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, Outcome, ParamHeader,
-    Params, PeerInfo, Session, ToolPage,
+    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind, ListPage,
+    Outcome, ParamHeader, Params, PeerInfo, Session, Subject,
 };
 use gateway_protocol::{
     RequestId, Response, client,
@@ -41,7 +41,7 @@ impl HttpSession {
 
     /// Listens for changes, if the server announces them.
     pub(crate) fn listen(&self) {
-        if self.peer.announces_tool_changes() {
+        if self.peer.announces_changes(ListKind::Tools) {
             let listener = tokio::spawn(listen::listen(Arc::clone(&self.link)));
             *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
         }
@@ -62,7 +62,7 @@ impl HttpSession {
     }
 
     /// A request that is no call.
-    async fn ask(&self, method: &'static str, params: Vec<u8>) -> Result<Response, Error> {
+    async fn ask(&self, method: &str, params: Vec<u8>) -> Result<Response, Error> {
         let id = self.link.next_id();
         let message = write::request(&RequestId::from(id), method, &params);
         let deadline = Deadline::fixed(self.link.endpoint.config.request_timeout);
@@ -97,30 +97,24 @@ impl DownstreamSession for HttpSession {
         &self.peer
     }
 
-    async fn call_tool(
-        &self,
-        tool: &str,
-        mirrored: &[ParamHeader],
-        params: &Params,
-        exchange: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         let link = &self.link;
         let id = link.next_id();
-        let mut headers = link.headers_for(method::TOOLS_CALL);
+        let mut headers = link.headers_for(method::of(subject));
         if link.era() == Era::Modern {
-            mirror(&mut headers, tool, mirrored, params);
+            mirror(&mut headers, subject, params);
         }
-        let message = client::call(&link.hop(&exchange.capabilities), id, tool, params, exchange);
+        let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
         let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
         let answer = link.ask(id, headers, message, Some(exchange), deadline).await;
         let response = answer.map_err(|failure| self.fail(failure))?;
         client::outcome(link.era(), response.answer).map_err(|reason| self.nonsense(reason))
     }
 
-    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+    async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
         let params = client::list_params(&self.link.hop(&ClientCapabilities::none()), cursor);
-        let response = self.ask(method::TOOLS_LIST, params).await?;
-        client::tool_page(response).map_err(|reason| self.nonsense(reason))
+        let response = self.ask(method::of_list(list), params).await?;
+        client::list_page(list, response).map_err(|reason| self.nonsense(reason))
     }
 
     async fn ping(&self) -> Result<(), Error> {
@@ -133,10 +127,17 @@ impl DownstreamSession for HttpSession {
     }
 }
 
-/// Repeats the tool's name and the annotated arguments in headers (protocol.md §5.2).
-fn mirror(headers: &mut HeaderMap, tool: &str, mirrored: &[ParamHeader], params: &Params) {
+/// Repeats what is called and the annotated arguments in headers (protocol.md §5.2).
+fn mirror(headers: &mut HeaderMap, subject: &Subject, params: &Params) {
+    let (named, mirrored): (_, &[ParamHeader]) = match subject {
+        Subject::Tool { name, headers, .. } => (name, headers),
+        Subject::Prompt { name } => (name, &[]),
+        Subject::Resource { uri } => (uri, &[]),
+        Subject::Task { id, .. } => (id, &[]),
+        Subject::Completion(_) | Subject::Other { .. } => return,
+    };
     // What `encode` writes is printable ASCII, which every header value may hold.
-    if let Ok(value) = HeaderValue::from_str(&headers::encode(tool)) {
+    if let Ok(value) = HeaderValue::from_str(&headers::encode(named)) {
         headers.insert(NAME, value);
     }
     if mirrored.is_empty() {

@@ -101,7 +101,7 @@ async fn short_stream(stream: &mut TcpStream, request: &str, seen: &Streams) -> 
 struct Observer(AtomicUsize);
 
 impl DownstreamObserver for Observer {
-    fn tools_changed(&self) {
+    fn list_changed(&self, _: ListKind) {
         self.0.fetch_add(1, SeqCst);
     }
     fn session_lost(&self, reason: &str) {

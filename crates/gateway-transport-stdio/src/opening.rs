@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
     ClientCapabilities, DownstreamFault, DownstreamName, DownstreamObserver, Era, Error, InternalError,
-    PeerInfo,
+    ListKind, PeerInfo,
 };
 use gateway_protocol::{
     Response, Revision,
@@ -145,7 +145,7 @@ impl Attempt<'_> {
     fn listen(&self, process: &Process, peer: &PeerInfo, revision: Revision) {
         let none = ClientCapabilities::none();
         let hop = Hop { revision, client: &self.config.client, capabilities: &none };
-        if peer.announces_tool_changes() {
+        if peer.announces_changes(ListKind::Tools) {
             process.link.listen(method::LISTEN, &listen_params(&hop));
         }
     }

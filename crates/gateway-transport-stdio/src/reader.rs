@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use gateway_domain::{DownstreamFault, DownstreamObserver};
+use gateway_domain::{DownstreamFault, DownstreamObserver, ListKind};
 use gateway_protocol::{
     EnvelopeError, Incoming, Message, Notification, Request, RequestId, Revision,
     client::{Unreadable, answer_server},
@@ -116,7 +116,7 @@ impl Reader {
         let name = &self.link.name;
         match notification.method.as_str() {
             method::PROGRESS => self.link.progress(notification.params.object),
-            method::TOOLS_LIST_CHANGED => self.observer.tools_changed(),
+            method::TOOLS_LIST_CHANGED => self.observer.list_changed(ListKind::Tools),
             // On stdio it belongs to no call in particular (protocol.md §20.6).
             method::MESSAGE => {
                 let params = self.censor.shown(notification.params.object.as_str().as_bytes(), text::LINE);

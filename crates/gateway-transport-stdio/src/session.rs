@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, Outcome, ParamHeader,
-    Params, PeerInfo, Session, ToolPage,
+    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind, ListPage,
+    Outcome, Params, PeerInfo, Session, Subject,
 };
 use gateway_protocol::{
     RequestId, Response, Revision,
-    client::{self, Patience, outcome, tool_page},
+    client::{self, Patience, list_page, outcome},
     meta::Hop,
     method, write,
 };
@@ -69,29 +69,23 @@ impl DownstreamSession for StdioSession {
         &self.peer
     }
 
-    async fn call_tool(
-        &self,
-        tool: &str,
-        _headers: &[ParamHeader],
-        params: &Params,
-        exchange: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         let link = &self.process.link;
         let (quiet, total) = (self.config.call_timeout, self.config.max_call_time);
         let patience = Patience::new(Instant::now().into(), quiet, total);
         let events = exchange.wants_progress.then(|| Arc::clone(&exchange.events));
         let hop = self.hop(&exchange.capabilities);
         let response =
-            link.ask(patience, events, |id| client::call(&hop, id, tool, params, exchange)).await?;
+            link.ask(patience, events, |id| client::call(&hop, id, subject, params, exchange)).await?;
         outcome(self.peer.era, response.answer)
             .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))
     }
 
-    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+    async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
         let link = &self.process.link;
         let params = client::list_params(&self.hop(&ClientCapabilities::none()), cursor);
-        let response = self.ask(method::TOOLS_LIST, &params).await?;
-        tool_page(response)
+        let response = self.ask(method::of_list(list), &params).await?;
+        list_page(list, response)
             .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))
     }
 

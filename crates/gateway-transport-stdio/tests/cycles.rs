@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 struct Deaf;
 
 impl DownstreamObserver for Deaf {
-    fn tools_changed(&self) {}
+    fn list_changed(&self, _: ListKind) {}
     fn session_lost(&self, _: &str) {}
 }
 

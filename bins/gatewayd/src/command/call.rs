@@ -1,8 +1,8 @@
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use gateway_domain::{
     Call, Caller, CallerError, ClientCapabilities, Directory as _, Era, Error, Exchange, Outcome, Params,
-    RawJson, RawObject, SessionKey, Silent, Target, View, printable,
+    RawJson, RawObject, SessionKey, Subject, Target, View, printable,
 };
 
 use crate::{
@@ -87,8 +87,9 @@ fn call(name: &str, arguments: &RawObject) -> Call {
     let params = format!(r#"{{"name":{},"arguments":{}}}"#, RawJson::string(name), arguments.as_str());
     let object = RawObject::parse(params).unwrap_or_else(|_| RawObject::empty());
     Call {
-        target: Target::Exposed { view: View::All, name: name.into() },
+        target: Target::Exposed { view: View::All, subject: Subject::tool(name) },
         params: Params { object, meta: None },
+        follow_up: None,
         caller: Caller::anonymous(),
         exchange: exchange(),
     }
@@ -97,12 +98,7 @@ fn call(name: &str, arguments: &RawObject) -> Call {
 /// A modern client that can do nothing beyond the core.
 pub(super) fn exchange() -> Exchange {
     let capabilities = ClientCapabilities::none();
-    Exchange {
-        era: Era::Modern,
-        session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
-        capabilities,
-        wants_progress: false,
-        log_level: None,
-        events: Arc::new(Silent),
-    }
+    let caller = Caller::anonymous();
+    let session = SessionKey::Modern { caller, capabilities: capabilities.clone() };
+    Exchange::quiet(Era::Modern, session, capabilities)
 }

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use gateway_domain::{Caller, Directory as _, RawJson, RawObject, View, printable};
+use gateway_domain::{Caller, Directory as _, ListKind, RawJson, RawObject, View, printable};
 
 use crate::{
     command::{FAILED, patience, print, say, with_gateway},
@@ -37,9 +37,11 @@ async fn list(gateway: &Gateway) -> Result<Vec<RawJson>, gateway_domain::Error> 
     let mut tools = Vec::new();
     let mut cursor = None;
     loop {
-        let page =
-            gateway.catalog.tools(&View::All, &Caller::anonymous(), &exchange, cursor.as_deref()).await?;
-        tools.extend(page.tools.elements(usize::MAX).unwrap_or_default());
+        let page = gateway
+            .catalog
+            .list(ListKind::Tools, &View::All, &Caller::anonymous(), &exchange, cursor.as_deref())
+            .await?;
+        tools.extend(page.items.elements(usize::MAX).unwrap_or_default());
         match page.next_cursor {
             Some(next) => cursor = Some(next),
             None => return Ok(tools),

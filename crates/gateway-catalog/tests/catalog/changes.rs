@@ -48,7 +48,7 @@ async fn one_that_is_removed_is_gone_with_its_tools_its_view_and_its_task() {
     assert_eq!((scene.names(&View::All).await, scene.catalog.downstreams().len()), (vec![], 0));
     assert!(!scene.catalog.has_view(&view("a")));
     assert!(scene.first(&view("a")).await.is_err());
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(1_000_000)).await;
     assert_eq!(a.refreshes(), 1);
 
@@ -98,7 +98,7 @@ async fn one_at_the_same_address_shows_the_old_list_until_its_own_is_read() {
     scene.catalog.changed(&View::All, seen).await;
     assert_eq!((begun.elapsed(), scene.names(&View::All).await), (ms(400), vec!["a__new".to_owned()]));
     assert_eq!((scene.status("a").state, scene.fake("a").pulls()), (DownstreamState::Ready, 1));
-    old.signal.tools_changed();
+    old.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(10_000)).await;
     assert_eq!((old.refreshes(), scene.fake("a").refreshes()), (1, 1), "the old one is not listened to");
 }
@@ -197,7 +197,7 @@ async fn what_is_there_in_the_end_is_listed_whatever_happened_before() {
                 match turn {
                     0 | 1 => drop(scene.catalog.remove(&name("a")).await),
                     2 => drop(scene.catalog.flush(None)),
-                    3 => scene.fake("b").signal.tools_changed(),
+                    3 => scene.fake("b").signal.list_changed(ListKind::Tools),
                     _ => scene.catalog.insert(scene.add("a", Script::tools(&["t"]))).await,
                 }
                 assert!(scene.names(&View::All).await.contains(&"b__t".to_owned()), "b is always there");

@@ -35,7 +35,7 @@ async fn g2_g7_gw4_a_thousand_callers_are_one_pull_per_downstream() {
     assert_eq!((shown, waited), (30, 50), "the silent one has no list, and is not waited for again");
     assert!(NAMES[..15].iter().all(|name| pulls(name) == 2));
     scene.fake("a").follow(Script { page_delay: ms(50), ..Script::tools(&[]) });
-    scene.fake("a").signal.tools_changed();
+    scene.fake("a").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(2_000)).await;
     let before = pulls("a");
     assert_eq!(crowd(&scene).await, (28, 50));

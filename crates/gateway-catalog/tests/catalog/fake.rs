@@ -15,8 +15,8 @@ use gateway_catalog::{
 };
 use gateway_domain::{
     Caller, ClientCapabilities, Directory, DownstreamFault, DownstreamName, DownstreamSession,
-    DownstreamStatus, Era, Error, Exchange, ListRemark, OfferedTool, Outcome, ParamHeader, Params, PeerInfo,
-    RawObject, Session, SessionCounts, SessionKey, Silent, Tool, ToolPage, ToolsPage, View,
+    DownstreamStatus, Era, Error, Exchange, ListRemark, OfferedTool, Outcome, Page, ParamHeader, Params,
+    PeerInfo, RawObject, Session, SessionCounts, SessionKey, Silent, Tool, ToolPage, View,
 };
 use tokio::time::Instant;
 
@@ -262,7 +262,7 @@ impl DownstreamSession for FakeSession {
             Lists::HangAfterOne(_) => std::future::pending().await,
         };
         if script.restless {
-            gateway_domain::DownstreamObserver::tools_changed(self.fake.signal.as_ref());
+            gateway_domain::DownstreamObserver::list_changed(self.fake.signal.as_ref(), ListKind::Tools);
         }
         Ok(answer)
     }
@@ -404,23 +404,18 @@ impl Scene {
     }
 
     /// The first page, for anybody.
-    pub(crate) async fn first(&self, view: &View) -> Result<ToolsPage, Error> {
+    pub(crate) async fn first(&self, view: &View) -> Result<Page, Error> {
         self.first_for(view, &Caller::anonymous()).await
     }
 
-    pub(crate) async fn first_for(&self, view: &View, caller: &Caller) -> Result<ToolsPage, Error> {
-        self.catalog.tools(view, caller, &exchange(caller), None).await
+    pub(crate) async fn first_for(&self, view: &View, caller: &Caller) -> Result<Page, Error> {
+        self.catalog.list(ListKind::Tools, view, caller, &exchange(caller), None).await
     }
 
     /// A page for anybody.
-    pub(crate) async fn page_at(
-        &self,
-        view: &View,
-        era: Era,
-        cursor: Option<&str>,
-    ) -> Result<ToolsPage, Error> {
+    pub(crate) async fn page_at(&self, view: &View, era: Era, cursor: Option<&str>) -> Result<Page, Error> {
         let caller = Caller::anonymous();
-        self.catalog.tools(view, &caller, &exchange_in(era, &caller), cursor).await
+        self.catalog.list(ListKind::Tools, view, &caller, &exchange_in(era, &caller), cursor).await
     }
 
     pub(crate) fn tool(&self, view: &View, name: &str) -> Option<Arc<OfferedTool>> {

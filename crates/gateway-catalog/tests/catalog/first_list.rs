@@ -148,7 +148,7 @@ async fn a_closed_catalogue_keeps_what_it_has_and_nobody_waits() {
     let (page, ()) =
         tokio::join!(async { scene.first(&view("b")).await }, async { scene.catalog.close().await });
     assert_eq!((page.unwrap().tools.as_str(), begun.elapsed()), ("[]", ms(0)));
-    scene.fake("a").signal.tools_changed();
+    scene.fake("a").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(3_600_000)).await;
     assert_eq!(scene.fake("a").refreshes(), 1);
     assert_eq!(scene.names(&View::All).await, ["a__t"]);

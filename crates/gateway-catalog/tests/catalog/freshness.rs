@@ -156,7 +156,7 @@ async fn an_empty_list_that_was_announced_is_believed() {
         a.follow(Script::tools(&[]));
         match flushed {
             true => assert_eq!(scene.catalog.flush(Some(&name("a"))), 1),
-            false => a.signal.tools_changed(),
+            false => a.signal.list_changed(ListKind::Tools),
         }
         scene.catalog.changed(&View::All, seen).await;
         assert_eq!(scene.names(&View::All).await, [""; 0]);
@@ -254,7 +254,7 @@ async fn a_flush_during_a_refresh_is_answered_by_the_next_one() {
     scene.catalog.settled(ms(1_000)).await;
     tokio::time::sleep(ms(5_000)).await;
     let a = scene.fake("a");
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(100)).await;
     assert_eq!(a.pulls(), 2, "one is being read");
     a.follow(slow(&[]));

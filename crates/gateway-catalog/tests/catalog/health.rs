@@ -65,7 +65,7 @@ async fn with_a_list_that_is_kept_it_is_broken_only_where_no_session_is_to_be_ha
         tokio::time::sleep(ms(11_000)).await;
         assert_eq!(scene.status("new").state, Broken, "{kind}: it has no list");
         scene.fake("a").follow(script);
-        scene.fake("a").signal.tools_changed();
+        scene.fake("a").signal.list_changed(ListKind::Tools);
         tokio::time::sleep(ms(11_000)).await;
         let status = scene.status("a");
         assert_eq!((status.state, status.is_stale, status.tools), (state, true, 1), "{kind}");
@@ -126,7 +126,7 @@ async fn one_whose_sessions_stay_is_broken_without_the_list_that_made_it_degrade
         tokio::time::sleep(ms(1_000)).await;
         let signal = scene.fake("a").signal.clone();
         scene.fake("a").follow(Script::lists(Lists::Endless { with_tools: false }));
-        signal.tools_changed();
+        signal.list_changed(ListKind::Tools);
         tokio::time::sleep(ms(100)).await;
         let mut source = scene.add("a", Script::hanging());
         (source.signal, source.address) = (signal, address.to_owned());

@@ -67,7 +67,7 @@ async fn a_walk_goes_on_when_the_list_changes_under_it() {
     assert_eq!(names_on(&first.tools), ["a__a", "a__b"]);
     tokio::time::sleep(ms(5_000)).await;
     scene.fake("a").follow(Script::tools(&["a", "aa", "c", "d"]));
-    scene.fake("a").signal.tools_changed();
+    scene.fake("a").signal.list_changed(ListKind::Tools);
     scene.catalog.changed(&View::All, scene.catalog.generation(&View::All)).await;
     let cursor = first.next_cursor.as_deref();
     let second = scene.page_at(&View::All, Era::Modern, cursor).await.unwrap();

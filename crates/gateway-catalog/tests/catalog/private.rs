@@ -79,7 +79,7 @@ async fn g10_each_caller_is_shown_its_own_list_whoever_asked_before() {
 async fn g10_pages_are_the_callers_own() {
     let scene = scene_with(CatalogConfig { page_size: 1, ..config() });
     let page = async |caller: &Caller, cursor: Option<&str>| {
-        scene.catalog.tools(&View::All, caller, &exchange(caller), cursor).await.unwrap()
+        scene.catalog.list(ListKind::Tools, &View::All, caller, &exchange(caller), cursor).await.unwrap()
     };
     let first = page(&root(), None).await;
     assert_eq!(names_on(&first.tools), ["p__drop_table"]);
@@ -128,7 +128,7 @@ async fn g10_what_a_caller_was_shown_is_forgotten_in_time_and_when_it_changes() 
     p.follow(Script { privileged: vec![(root(), tools(&["read"]))], ..Script::tools(&["read"]) });
     let (all, own) = (scene.catalog.generation(&View::All), scene.catalog.generation(&view("p")));
     let other = scene.catalog.generation(&view("s"));
-    p.signal.tools_changed();
+    p.signal.list_changed(ListKind::Tools);
     assert_ne!(scene.catalog.changed(&View::All, all).await, all, "clients are told");
     assert_ne!(scene.catalog.generation(&view("p")), own);
     assert_eq!(scene.catalog.generation(&view("s")), other);

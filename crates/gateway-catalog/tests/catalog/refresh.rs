@@ -26,19 +26,19 @@ async fn a_list_that_did_not_change_keeps_generation_and_rendered_page() {
     let page_of_b = address(first_page(&scene, &view("b")).await);
 
     let a = scene.fake("a");
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(2_000)).await;
     assert_eq!(a.refreshes(), 2);
     assert_eq!(scene.catalog.generation(&View::All), all);
     assert_eq!(address(first_page(&scene, &View::All).await), before);
 
     a.follow(Script::tools(&["u", "t"]));
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(2_000)).await;
     assert_eq!(scene.catalog.generation(&View::All), all, "only the order changed, which nobody sees");
 
     a.follow(Script::tools(&["t", "w"]));
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     assert_eq!(scene.catalog.changed(&View::All, all).await, all + 1);
     assert_eq!(scene.names(&View::All).await, ["a__t", "a__w", "b__v"]);
     assert_eq!(scene.catalog.generation(&view("b")), b, "b shows what it showed");
@@ -52,17 +52,17 @@ async fn many_signals_are_one_refresh() {
     tokio::time::sleep(ms(5_000)).await;
     let a = scene.fake("a");
     for _ in 0..40 {
-        a.signal.tools_changed();
+        a.signal.list_changed(ListKind::Tools);
         tokio::time::sleep(ms(1)).await;
     }
     tokio::time::sleep(ms(5_000)).await;
     assert_eq!(a.refreshes(), 2);
     assert_eq!(a.gaps(), [5_060], "50 ms after the first signal");
 
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(55)).await;
     assert_eq!(a.refreshes(), 3, "the list is being read");
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(5_000)).await;
     assert_eq!(a.refreshes(), 4, "what changes while a list is read is not on it");
 }
@@ -77,7 +77,7 @@ async fn a_downstream_that_never_rests_is_listed_less_and_less_often() {
     a.follow(Script::tools(&["t"]));
     tokio::time::sleep(ms(60_000)).await;
     let before = a.refreshes();
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(51)).await;
     assert_eq!(a.refreshes(), before + 1, "after a rest it is listed promptly again");
 }
@@ -147,7 +147,7 @@ async fn a_panic_ends_nothing_for_good() {
     assert_eq!(scene.names(&View::All).await, ["a__t", "b__u"]);
     assert_eq!((scene.status("b").state, scene.status("b").reason), (DownstreamState::Ready, None));
     b.follow(Script::panicking());
-    b.signal.tools_changed();
+    b.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(100)).await;
     assert_eq!(scene.names(&View::All).await, ["a__t", "b__u"], "its last list stays");
 }
@@ -181,7 +181,7 @@ async fn failures_are_warned_of_by_their_kind() {
     scene.fake("a").follow(Script::tools(&["t"]));
     tokio::time::sleep(ms(300_000)).await;
     scene.fake("a").follow(Script::lists(Lists::Endless { with_tools: false }));
-    scene.fake("a").signal.tools_changed();
+    scene.fake("a").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(log.warnings(), 3, "it was well in between");
 }
@@ -192,7 +192,7 @@ async fn how_long_changes_are_gathered_is_configurable() {
     let scene = Scene::with(config, [("a", Script::tools(&["t"]))], |_| {});
     scene.catalog.settled(ms(10)).await;
     tokio::time::sleep(ms(5_000)).await;
-    scene.fake("a").signal.tools_changed();
+    scene.fake("a").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(scene.fake("a").gaps(), [5_300]);
 }
@@ -205,7 +205,7 @@ async fn a_change_announced_while_a_failed_downstream_waits_is_not_lost() {
     let a = scene.fake("a");
     tokio::time::sleep(ms(200)).await;
     a.follow(Script::tools(&["t"]));
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(799)).await;
     assert_eq!(a.refreshes(), 1, "a signal does not shorten the delay");
     tokio::time::sleep(ms(60_000)).await;
@@ -216,7 +216,7 @@ async fn a_change_announced_while_a_failed_downstream_waits_is_not_lost() {
     a.follow(Script::failing("x").after(100));
     a.signal.session_lost("gone");
     tokio::time::sleep(ms(100)).await;
-    a.signal.tools_changed();
+    a.signal.list_changed(ListKind::Tools);
     a.follow(Script::tools(&["t", "u"]));
     tokio::time::sleep(ms(2_000)).await;
     assert_eq!(scene.names(&View::All).await, ["a__t", "a__u"]);
@@ -244,7 +244,7 @@ async fn disabled_and_unknown_downstreams_have_no_view() {
     });
     let begun = Instant::now();
     assert_eq!(scene.names(&View::All).await, ["on__t"]);
-    scene.fake("off").signal.tools_changed();
+    scene.fake("off").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(5_000)).await;
     assert_eq!(scene.fake("off").refreshes(), 0);
     let states: Vec<_> = scene

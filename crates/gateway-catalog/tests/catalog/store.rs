@@ -251,7 +251,7 @@ async fn g11_g46_a_flush_and_an_announced_change_take_the_list_out_of_the_store(
     scene.catalog.flush(Some(&name("a")));
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(store.take_said(), ["remove a", "put 1 of a"], "and the one of b stays");
-    scene.fake("b").signal.tools_changed();
+    scene.fake("b").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(store.take_said(), ["remove b", "put 1 of b"]);
 }

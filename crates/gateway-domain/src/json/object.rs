@@ -29,6 +29,12 @@ pub(super) struct Member {
     escaped: bool,
 }
 
+impl Default for RawObject {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl RawObject {
     /// How many members an object that the protocol routes on may have (security.md §3.3).
     pub const MEMBER_LIMIT: usize = 64;

@@ -1,8 +1,10 @@
 use std::time::Duration;
 
-use gateway_domain::{Era, Outcome, RawJson, RawObject, Tool, ToolPage};
+use gateway_domain::{
+    Era, InputRequired, ListKind, ListPage, Outcome, RawJson, RawObject, State, TaskHandle,
+};
 
-use crate::{Answer, Response};
+use crate::{Answer, Response, method};
 
 /// The most definitions that are read from one page. More than any list may hold in all.
 const PAGE_LIMIT: usize = 100_000;
@@ -29,37 +31,44 @@ pub fn outcome(era: Era, answer: Answer) -> Result<Outcome, Nonsense> {
         Some("complete") => Ok(Outcome::Complete(result)),
         // Servers of the first hour leave it out.
         None if !result.contains("resultType") => Ok(Outcome::Complete(result)),
-        Some("input_required") => Ok(Outcome::InputRequired {
+        Some("input_required") => Ok(Outcome::InputRequired(InputRequired {
+            downstream: None,
             requests: result.get_object("inputRequests"),
-            state: result.get("requestState"),
-        }),
-        Some("task") => Ok(Outcome::Task(result)),
+            state: result.get("requestState").map_or(State::None, State::Own),
+        })),
+        Some("task") => Ok(Outcome::Task(TaskHandle { downstream: None, object: result })),
         other => Err(Nonsense { reason: format!("unknown resultType {:?}", other.unwrap_or_default()) }),
     }
 }
 
-/// Reads a page of `tools/list`.
+/// Reads a page of a list.
 ///
 /// # Errors
-/// [`Nonsense`] if the answer is an error or holds no array of tools. An entry that is no definition
-/// costs only itself.
-pub fn tool_page(response: Response) -> Result<ToolPage, Nonsense> {
+/// [`Nonsense`] if the answer is an error or holds no array of entries. An entry that is no object costs only
+/// itself.
+pub fn list_page(list: ListKind, response: Response) -> Result<ListPage, Nonsense> {
+    let (member, method) = (list.member(), method::of_list(list));
     let result = match response.answer {
         Answer::Result(result) => result,
         Answer::Error(error) => {
             let (code, message) = (error.code, error.message());
-            return Err(Nonsense { reason: format!("refused `tools/list` with error {code}: {message}") });
+            return Err(Nonsense { reason: format!("refused `{method}` with error {code}: {message}") });
         }
     };
-    let tools = result.get("tools").and_then(|tools| tools.elements(PAGE_LIMIT));
-    let Some(tools) = tools else { return Err(Nonsense { reason: "no array `tools` in the result".into() }) };
-    let next_cursor = result.get("nextCursor").and_then(|cursor| Some(cursor.to_text()?.into_owned()));
-    let ttl = result.get("ttlMs").and_then(|ttl| milliseconds(&ttl));
-    let mut page = ToolPage { tools: Vec::with_capacity(tools.len()), next_cursor, skipped: Vec::new(), ttl };
-    for definition in tools {
-        match RawObject::try_from(definition).map(Tool::from_definition) {
-            Ok(Some(tool)) => page.tools.push(tool),
-            Ok(None) => page.skipped.push("a definition without a string `name`".into()),
+    let entries = result.get(member).and_then(|entries| entries.elements(PAGE_LIMIT));
+    let Some(entries) = entries else {
+        return Err(Nonsense { reason: format!("no array `{member}` in the result") });
+    };
+    let mut page = ListPage {
+        items: Vec::with_capacity(entries.len()),
+        next_cursor: result.get("nextCursor").and_then(|cursor| Some(cursor.to_text()?.into_owned())),
+        skipped: Vec::new(),
+        ttl: result.get("ttlMs").and_then(|ttl| milliseconds(&ttl)),
+        is_private: result.get_text("cacheScope").as_deref() == Some("private"),
+    };
+    for entry in entries {
+        match RawObject::try_from(entry) {
+            Ok(entry) => page.items.push(entry),
             Err(error) => page.skipped.push(format!("a definition that is refused: {error}")),
         }
     }
@@ -77,6 +86,8 @@ fn milliseconds(hint: &RawJson) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use gateway_domain::{Tool, ToolPage};
+
     use crate::Message;
 
     use super::*;
@@ -93,7 +104,7 @@ mod tests {
     fn results_are_sorted_by_their_type_in_the_modern_era_only() {
         let read = |era, result: &str| match outcome(era, response(result).answer) {
             Ok(Outcome::Complete(_)) => "complete",
-            Ok(Outcome::InputRequired { .. }) => "input",
+            Ok(Outcome::InputRequired(_)) => "input",
             Ok(Outcome::Task(_)) => "task",
             Ok(Outcome::Failed(_)) => "failed",
             Err(_) => "nonsense",
@@ -115,19 +126,20 @@ mod tests {
     fn a_refused_list_is_said_to_be_that() {
         let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no disk"}}"#;
         let Message::Response(refused) = Message::parse(text.into()).unwrap() else { unreachable!() };
-        let error = tool_page(refused).unwrap_err();
+        let error = list_page(ListKind::Tools, refused).unwrap_err();
         assert_eq!(error.to_string(), "refused `tools/list` with error -32603: no disk");
     }
 
     #[test]
     fn one_bad_definition_does_not_hide_the_others() {
-        let page = tool_page(response(
+        let page = list_page(ListKind::Tools, response(
             r#"{"tools":[{"name":"a"},7,{"name":1},{"name":"b","name":"c"},{"name":"d"}],"nextCursor":""}"#,
         ))
         .unwrap();
+        let page = ToolPage::from(page);
         assert_eq!(page.tools.iter().map(Tool::name).collect::<Vec<_>>(), ["a", "d"]);
         assert_eq!((page.skipped.len(), page.next_cursor.as_deref()), (3, Some("")));
-        assert!(tool_page(response(r#"{"tools":{}}"#)).is_err());
+        assert!(list_page(ListKind::Tools, response(r#"{"tools":{}}"#)).is_err());
     }
 
     #[test]
@@ -142,7 +154,7 @@ mod tests {
             (r#","ttlMs":"60""#, None),
             (r#","ttlMs":null"#, None),
         ] {
-            let page = tool_page(response(&format!(r#"{{"tools":[]{hint}}}"#))).unwrap();
+            let page = list_page(ListKind::Tools, response(&format!(r#"{{"tools":[]{hint}}}"#))).unwrap();
             assert_eq!(page.ttl, expected.map(Duration::from_millis), "for {hint}");
         }
     }

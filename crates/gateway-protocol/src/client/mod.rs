@@ -8,7 +8,7 @@ mod pending;
 mod request;
 mod unreadable;
 
-pub use answer::{Nonsense, outcome, tool_page};
+pub use answer::{Nonsense, list_page, outcome};
 pub use asked::answer_server;
 pub use opening::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait};
 pub use patience::{Limit, Patience};

@@ -1,4 +1,6 @@
-use gateway_domain::{ClientCapabilities, Era, Exchange, Params, RawJson};
+use gateway_domain::{
+    ClientCapabilities, Era, Exchange, ObjectEdit, Params, RawJson, RawObject, Reference, Subject,
+};
 
 use crate::{
     Implementation, RequestId, Revision,
@@ -46,21 +48,40 @@ pub fn cancelled_params(id: u64, reason: &str) -> Vec<u8> {
     format!(r#"{{"requestId":{id},"reason":{}}}"#, RawJson::string(reason)).into_bytes()
 }
 
-/// A `tools/call` for the next hop: the client's own params with the tool's own name and that hop's
-/// `_meta`; every other byte as it came (design §2). The id is the progress token too, if progress is
-/// wanted.
-pub fn call(hop: &Hop<'_>, id: u64, tool: &str, client: &Params, exchange: &Exchange) -> Vec<u8> {
+/// A client's request for the next hop: its own params with the subject in the downstream's words and that hop's
+/// `_meta`; every other byte as it came (design §2). The id is the progress token too, if progress is wanted.
+pub fn call(hop: &Hop<'_>, id: u64, subject: &Subject, client: &Params, exchange: &Exchange) -> Vec<u8> {
     let token = exchange.wants_progress.then(|| id.to_string());
     let strips: &[&str] = if hop.revision.era() == Era::Modern { &MODERN_STRIPS } else { &LEGACY_STRIPS };
-    let mut edit = client.object.edit().set("name", RawJson::string(tool).as_bytes());
-    edit = strips.iter().fold(edit, |edit, member| edit.remove(member));
+    let edit = named(client.object.edit(), subject, &client.object);
+    let mut edit = strips.iter().fold(edit, |edit, member| edit.remove(member));
     edit = match meta::outgoing(client.meta.as_ref(), hop, Some(exchange), token.as_deref()) {
         Some(meta) => edit.set("_meta", meta.as_bytes()),
         None => edit.remove("_meta"),
     };
     // Room for the hop's `_meta`; more costs a copy, nothing else.
     let size = client.object.raw().as_bytes().len() + 384;
-    write::request_with(&RequestId::from(id), method::TOOLS_CALL, size, |out| edit.write(out))
+    write::request_with(&RequestId::from(id), method::of(subject), size, |out| edit.write(out))
+}
+
+/// Sets the member that a subject stands for.
+fn named<'a>(edit: ObjectEdit<'a>, subject: &Subject, params: &RawObject) -> ObjectEdit<'a> {
+    let text = |text: &str| RawJson::string(text).into_bytes();
+    match subject {
+        Subject::Tool { name, .. } | Subject::Prompt { name } => edit.set("name", text(name)),
+        Subject::Resource { uri } => edit.set("uri", text(uri)),
+        Subject::Task { id, .. } => edit.set("taskId", text(id)),
+        Subject::Completion(reference) => {
+            let (member, value) = match reference {
+                Reference::Prompt(name) => ("name", name),
+                Reference::Resource(uri) => ("uri", uri),
+            };
+            let own = params.get_object("ref").unwrap_or_default();
+            let own = own.edit().set(member, text(value)).finish();
+            edit.set("ref", own.into_bytes())
+        }
+        Subject::Other { .. } => edit,
+    }
 }
 
 fn params(hop: &Hop<'_>, members: &str) -> Vec<u8> {
@@ -72,32 +93,20 @@ fn params(hop: &Hop<'_>, members: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use gateway_domain::{Caller, Event, EventSink, RawObject, SessionKey};
+    use gateway_domain::{Caller, SessionKey};
 
     use super::*;
-
-    struct Nowhere;
-    impl EventSink for Nowhere {
-        fn emit(&self, _: Event) {}
-    }
 
     fn written(revision: Revision, params: &str, token: Option<u64>) -> String {
         let object = RawObject::parse(params.to_owned()).unwrap();
         let client = Params { meta: object.get_object("_meta"), object };
         let capabilities = ClientCapabilities::none();
-        let exchange = Exchange {
-            era: Era::Modern,
-            session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
-            capabilities: capabilities.clone(),
-            wants_progress: token.is_some(),
-            log_level: None,
-            events: Arc::new(Nowhere),
-        };
+        let session = SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() };
+        let mut exchange = Exchange::quiet(Era::Modern, session, capabilities.clone());
+        exchange.wants_progress = token.is_some();
         let us = Implementation::new("g", "G", "1");
         let hop = Hop { revision, client: &us, capabilities: &capabilities };
-        let message = call(&hop, token.unwrap_or(1), "echo", &client, &exchange);
+        let message = call(&hop, token.unwrap_or(1), &Subject::tool("echo"), &client, &exchange);
         let message = String::from_utf8(message).unwrap();
         let head =
             format!(r#"{{"jsonrpc":"2.0","id":{},"method":"tools/call","params":"#, token.unwrap_or(1));

@@ -134,7 +134,7 @@ impl State {
 }
 
 impl DownstreamObserver for Ailing {
-    fn tools_changed(&self) {
+    fn list_changed(&self, _: ListKind) {
         self.changes.fetch_add(1, SeqCst);
     }
 

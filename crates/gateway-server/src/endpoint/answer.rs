@@ -194,7 +194,7 @@ pub(crate) fn finished(outcome: &Outcome) -> Option<Result<&RawObject, &PeerErro
     match outcome {
         Outcome::Complete(result) => Some(Ok(result)),
         Outcome::Failed(error) => Some(Err(error)),
-        Outcome::InputRequired { .. } | Outcome::Task(_) => None,
+        Outcome::InputRequired(_) | Outcome::Task(_) => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod conversation;
+mod events;
 pub(crate) mod legacy;
 pub(crate) mod modern;
 pub(crate) mod tools;

@@ -1,31 +1,21 @@
 //! `tools/list` and `tools/call`, the same in both eras but for what wraps them.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
-
 use gateway_domain::{
-    Call, CallerError, DownstreamFault, Era, Error, Event, EventSink, Exchange, InternalError, JsonKind,
-    LogLevel, Params, RawJson, RawObject, SessionKey, Target,
+    Call, CallerError, DownstreamFault, Era, Error, Exchange, InternalError, JsonKind, ListKind, LogLevel,
+    Params, RawObject, SessionKey, Subject, Target,
 };
-use gateway_protocol::{Request, RequestId, headers, meta, method, write};
+use gateway_protocol::{Request, RequestId, headers, meta, method};
 use http::HeaderMap;
-use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    Answer, Conversation, Payload, Reply, Visit,
+    Answer, Conversation, Reply, Visit,
     answer::{finished, legacy_result, modern_result, peer_error},
     conversation::Speaker,
+    events::Events,
 };
 use crate::{
-    edge::Edge,
     field::field,
     in_flight::{Boxed, CatchUnwind, Entry, Panicked, Permit, Stopped},
-    metrics::Metrics,
     rescue::{Refusal, rescue},
 };
 
@@ -45,9 +35,10 @@ pub(crate) async fn list(visit: &Visit, request: &Request, era: Era, key: Sessio
                 wants_progress: false,
                 log_level: None,
                 events: visit.edge.silent.clone(),
+                client: None,
             };
             let caller = &visit.principal.caller;
-            let tools = directory.tools(&visit.view, caller, &exchange, cursor.as_deref());
+            let tools = directory.list(ListKind::Tools, &visit.view, caller, &exchange, cursor.as_deref());
             let page = visit.edge.in_time(CatchUnwind(tools)).await;
             page.map(|page| page.unwrap_or_else(|Panicked| Err(panicked("tools/list"))))
         }
@@ -57,7 +48,7 @@ pub(crate) async fn list(visit: &Visit, request: &Request, era: Era, key: Sessio
         None => Refusal::ShuttingDown.answer(era, Some(id)),
         Some(Ok(page)) => {
             let tail = visit.rules.rendered.list_tail(era, &page);
-            Answer::tools(id, &page.tools, page.next_cursor.as_deref(), &tail)
+            Answer::tools(id, &page.items, page.next_cursor.as_deref(), &tail)
         }
         Some(Err(error)) => failed(&error, id),
     };
@@ -106,8 +97,9 @@ pub(crate) fn call(
         false => (visit.edge.silent.clone(), None),
     };
     let call = Call {
-        target: Target::Exposed { view: visit.view.clone(), name: name.into() },
+        target: Target::Exposed { view: visit.view.clone(), subject: Subject::tool(&name) },
         params,
+        follow_up: None,
         caller: visit.principal.caller.clone(),
         exchange: Exchange {
             era: manner.era,
@@ -116,6 +108,7 @@ pub(crate) fn call(
             wants_progress,
             log_level,
             events: sink,
+            client: None,
         },
     };
     let (visit, era) = (visit.clone(), manner.era);
@@ -190,7 +183,9 @@ async fn tell(speaker: Speaker, mut events: Events, answer: Option<Answer>, mut 
 
 async fn run(visit: &Visit, id: RequestId, call: Call) -> Answer {
     let era = call.exchange.era;
-    let Target::Exposed { name, .. } = &call.target else { return failed(&panicked("a call"), &id) };
+    let Target::Exposed { subject: Subject::Tool { name, .. }, .. } = &call.target else {
+        return failed(&panicked("a call"), &id);
+    };
     let (name, session) = (name.clone(), call.exchange.session.clone());
     let outcome = CatchUnwind(visit.edge.ports.dispatcher.dispatch(call)).await;
     let outcome = outcome.unwrap_or_else(|Panicked| Err(panicked("tools/call")));
@@ -272,152 +267,6 @@ fn cursor(params: &Params) -> Result<Option<String>, CallerError> {
         Some(cursor) => {
             let text = cursor.to_text().map(|text| Some(text.into_owned()));
             text.ok_or_else(|| CallerError::InvalidParams { reason: "`cursor` is not a string".to_owned() })
-        }
-    }
-}
-
-/// The sending end of a call's events: bounded, and never in the way of the call.
-struct Sink {
-    sender: mpsc::Sender<Event>,
-    /// How many events the call may still send.
-    left: AtomicUsize,
-    /// How many bytes may still wait.
-    room: Arc<AtomicUsize>,
-    edge: Arc<Edge>,
-}
-
-impl EventSink for Sink {
-    fn emit(&self, event: Event) {
-        if !spend(&self.left, 1) || !self.queue(event) {
-            dropped(&self.edge.metrics);
-        }
-    }
-}
-
-impl Sink {
-    /// Whether it was taken, or nobody wants it any more.
-    fn queue(&self, event: Event) -> bool {
-        let bytes = size(&event);
-        if !spend(&self.room, bytes) {
-            return false;
-        }
-        let sent = self.sender.try_send(event);
-        if sent.is_err() {
-            self.room.fetch_add(bytes, Ordering::AcqRel);
-        }
-        !matches!(sent, Err(mpsc::error::TrySendError::Full(_)))
-    }
-}
-
-fn size(event: &Event) -> usize {
-    let (Event::Progress(params) | Event::Log(params)) = event;
-    params.as_str().len()
-}
-
-/// Takes so much of what is left, if there is so much.
-fn spend(left: &AtomicUsize, amount: usize) -> bool {
-    left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(amount)).is_ok()
-}
-
-fn dropped(metrics: &Metrics) {
-    if metrics.dropped_events.inc() == 0 {
-        tracing::warn!("a progress or log message was dropped; see gateway_events_dropped_total for more");
-    }
-}
-
-/// The receiving end: events become the client's notifications.
-struct Events {
-    receiver: mpsc::Receiver<Event>,
-    room: Arc<AtomicUsize>,
-    /// The client's own token, with its JSON type.
-    token: Option<RawJson>,
-    level: Option<LogLevel>,
-    /// The progress reported last; it must grow (protocol.md §2.8).
-    progress: f64,
-    /// When the current second began, and how much was sent in it.
-    second: Instant,
-    sent: usize,
-    per_second: usize,
-    edge: Arc<Edge>,
-}
-
-impl Events {
-    fn new(
-        visit: &Visit,
-        token: Option<RawJson>,
-        level: Option<LogLevel>,
-    ) -> (Arc<dyn EventSink>, Option<Self>) {
-        let limits = &visit.rules.config.limits;
-        let (sender, receiver) = mpsc::channel(limits.event_queue.max(1));
-        let left = AtomicUsize::new(limits.events_per_call);
-        let room = Arc::new(AtomicUsize::new(limits.event_queue_bytes));
-        let sink = Sink { sender, left, room: room.clone(), edge: visit.edge.clone() };
-        let per_second = limits.events_per_second;
-        let (progress, second, edge) = (f64::NEG_INFINITY, Instant::now(), visit.edge.clone());
-        (
-            Arc::new(sink),
-            Some(Self { receiver, room, token, level, progress, second, sent: 0, per_second, edge }),
-        )
-    }
-
-    /// The next notification; `None` when the call can send no more. Cancel-safe.
-    async fn next(&mut self) -> Option<Payload> {
-        loop {
-            let event = self.receiver.recv().await?;
-            if let Some(message) = self.taken(&event) {
-                return Some(message);
-            }
-        }
-    }
-
-    /// The next notification that waits already.
-    fn take(&mut self) -> Option<Payload> {
-        loop {
-            let event = self.receiver.try_recv().ok()?;
-            if let Some(message) = self.taken(&event) {
-                return Some(message);
-            }
-        }
-    }
-
-    /// What an event becomes that waits no longer.
-    fn taken(&mut self, event: &Event) -> Option<Payload> {
-        self.room.fetch_add(size(event), Ordering::AcqRel);
-        let message = self.notification(event)?;
-        self.fits().then_some(message)
-    }
-
-    /// Whether one more may be sent in this second.
-    fn fits(&mut self) -> bool {
-        let now = Instant::now();
-        if now.duration_since(self.second) >= Duration::from_secs(1) {
-            (self.second, self.sent) = (now, 0);
-        }
-        let fits = self.sent < self.per_second;
-        self.sent += usize::from(fits);
-        if !fits {
-            dropped(&self.edge.metrics);
-        }
-        fits
-    }
-
-    fn notification(&mut self, event: &Event) -> Option<Payload> {
-        match event {
-            Event::Progress(params) => {
-                let token = self.token.as_ref()?;
-                let progress = params.get("progress")?.as_str().parse::<f64>().ok()?;
-                if progress.partial_cmp(&self.progress) != Some(std::cmp::Ordering::Greater) {
-                    return None;
-                }
-                self.progress = progress;
-                let params = params.edit().set(meta::PROGRESS_TOKEN, token.as_bytes()).finish();
-                Some(write::notification(method::PROGRESS, params.as_bytes()).into())
-            }
-            Event::Log(params) => {
-                let level = LogLevel::parse(&params.get_text("level")?)?;
-                let wanted = self.level.is_some_and(|lowest| level >= lowest);
-                wanted.then(|| write::notification(method::MESSAGE, params.as_str().as_bytes()).into())
-            }
         }
     }
 }

@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, DownstreamName, DownstreamState,
-    DownstreamStatus, Error, Event, Exchange, ListRemark, OfferedTool, Outcome, ParamHeader, ParamKind,
-    PeerError, RawJson, RawObject, SessionKey, Sessions, Target, Tool, ToolsPage, View,
+    DownstreamStatus, Error, Event, Exchange, ListRemark, OfferedTool, Outcome, Page, ParamHeader, ParamKind,
+    PeerError, RawJson, RawObject, SessionKey, Sessions, Target, Tool, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
@@ -104,16 +104,16 @@ impl Directory for World {
         _: &Caller,
         exchange: &Exchange,
         cursor: Option<&str>,
-    ) -> Result<ToolsPage, Error> {
+    ) -> Result<Page, Error> {
         self.lists.lock().unwrap().push(exchange.session.clone());
         let page = self.page.lock().unwrap().clone();
         let page = match (view, cursor) {
-            (View::All, None) => ToolsPage::new(page, Some("c\"1".to_owned())),
-            (_, None | Some("c\"1" | "")) => ToolsPage::new(page, None),
+            (View::All, None) => Page::new(page, Some("c\"1".to_owned())),
+            (_, None | Some("c\"1" | "")) => Page::new(page, None),
             _ => return Err(CallerError::InvalidCursor.into()),
         };
         let (is_private, remarks) = self.remarks.lock().unwrap().clone();
-        Ok(ToolsPage { is_private, remarks, ..page })
+        Ok(Page { is_private, remarks, ..page })
     }
 
     fn tool(&self, _: &View, _: &Caller, _: &SessionKey, name: &str) -> Option<Arc<OfferedTool>> {

@@ -40,7 +40,7 @@ impl Observer {
 }
 
 impl DownstreamObserver for Observer {
-    fn tools_changed(&self) {
+    fn list_changed(&self, _: ListKind) {
         self.changes.fetch_add(1, Ordering::SeqCst);
     }
 

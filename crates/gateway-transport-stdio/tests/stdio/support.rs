@@ -26,7 +26,7 @@ pub(crate) struct Ear {
 }
 
 impl DownstreamObserver for Ear {
-    fn tools_changed(&self) {
+    fn list_changed(&self, _: ListKind) {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -1,0 +1,41 @@
+//! What layers do for one another. Each trait is implemented in one crate and used in another that does
+//! not know it (design §3).
+
+mod client;
+mod directory;
+mod downstream;
+mod observer;
+
+use async_trait::async_trait;
+
+pub use self::{
+    client::{ClientLink, Notice, Subscription, Subscriptions, Updates},
+    directory::{Directory, Generations, ListKind, Offer, OfferedTool, Page},
+    downstream::{
+        DownstreamSession, Factory, ListPage, ParkedCall, PeerInfo, Session, SessionProfile, ToolPage,
+    },
+    observer::DownstreamObserver,
+};
+use crate::{Call, Caller, Error, Outcome, SessionKey};
+
+/// Answers calls. A stage of the pipeline is a dispatcher around a dispatcher (P-1).
+///
+/// Cancel-safe: dropping the future cancels the call, down to the downstream that has it.
+#[async_trait]
+pub trait Dispatcher: Send + Sync {
+    /// Answers one call.
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error>;
+}
+
+/// Lets go of what a client's session holds.
+#[async_trait]
+pub trait Sessions: Send + Sync {
+    /// Ends everything held under `key`. Unknown keys are fine.
+    async fn end(&self, key: &SessionKey);
+
+    /// Ends everything that a caller holds without a session of its own, whatever it declared.
+    async fn end_caller(&self, _caller: &Caller) {}
+
+    /// Passes on that the roots of this client are others now (`notifications/roots/list_changed`).
+    async fn roots_changed(&self, _key: &SessionKey) {}
+}
