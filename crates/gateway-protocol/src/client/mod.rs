@@ -8,11 +8,16 @@ mod pending;
 pub mod questions;
 mod request;
 mod unreadable;
+mod watched;
 
 pub use answer::{Nonsense, list_page, outcome};
 pub use asked::answer_server;
 pub use opening::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait};
 pub use patience::{Limit, Patience};
 pub use pending::{Full, Pending};
-pub use request::{call, cancelled_params, discover, initialize, list_params, listen_params, ping_params};
+pub use request::{
+    call, cancelled_params, discover, initialize, level_params, list_params, listen_params, listen_to_params,
+    ping_params, uri_params,
+};
 pub use unreadable::Unreadable;
+pub use watched::{Granted, covers};

@@ -1,5 +1,6 @@
 use gateway_domain::{
-    ClientCapabilities, Era, Exchange, ObjectEdit, Params, RawJson, RawObject, Reference, Subject,
+    ClientCapabilities, Era, Exchange, ListKind, LogLevel, ObjectEdit, Params, RawJson, RawObject, Reference,
+    Subject, TaskSupport,
 };
 
 use crate::{
@@ -8,9 +9,8 @@ use crate::{
     method, write,
 };
 
-/// Members of `params` that belong to a hop or to a feature of the other era.
-const LEGACY_STRIPS: [&str; 3] = ["inputResponses", "requestState", "task"];
-const MODERN_STRIPS: [&str; 1] = ["task"];
+/// Members of `params` that belong to the other era, besides `task`.
+const MODERN_ONLY: [&str; 2] = ["inputResponses", "requestState"];
 
 /// Means nothing in the legacy era (protocol.md §15.3).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -63,7 +63,36 @@ pub fn list_params(hop: &Hop<'_>, cursor: Option<&str>) -> Vec<u8> {
 
 /// The `params` of `subscriptions/listen` for changes of the tools.
 pub fn listen_params(hop: &Hop<'_>) -> Vec<u8> {
-    params(hop, r#""notifications":{"toolsListChanged":true}"#)
+    listen_to_params(hop, &[ListKind::Tools], &[])
+}
+
+/// The `params` of `subscriptions/listen` for changes of these lists and resources (protocol.md §14).
+pub fn listen_to_params(hop: &Hop<'_>, lists: &[ListKind], uris: &[&str]) -> Vec<u8> {
+    let wanted = [
+        (ListKind::Tools, r#""toolsListChanged":true"#),
+        (ListKind::Prompts, r#""promptsListChanged":true"#),
+        (ListKind::Resources, r#""resourcesListChanged":true"#),
+    ];
+    let mut members: Vec<_> = wanted
+        .into_iter()
+        .filter(|(list, _)| lists.contains(list))
+        .map(|(_, member)| member.to_owned())
+        .collect();
+    if !uris.is_empty() {
+        let uris = RawJson::array(uris.iter().map(|uri| RawJson::string(uri)));
+        members.push(format!(r#""resourceSubscriptions":{uris}"#));
+    }
+    params(hop, &format!(r#""notifications":{{{}}}"#, members.join(",")))
+}
+
+/// The `params` of `resources/subscribe` and `resources/unsubscribe`.
+pub fn uri_params(uri: &str) -> Vec<u8> {
+    format!(r#"{{"uri":{}}}"#, RawJson::string(uri)).into_bytes()
+}
+
+/// The `params` of `logging/setLevel`.
+pub fn level_params(level: LogLevel) -> Vec<u8> {
+    format!(r#"{{"level":"{}"}}"#, level.as_str()).into_bytes()
 }
 
 /// The `params` of `notifications/cancelled`: the request, and for the server's log the reason.
@@ -75,9 +104,13 @@ pub fn cancelled_params(id: u64, reason: &str) -> Vec<u8> {
 /// `_meta`; every other byte as it came (design §2). The id is the progress token too, if progress is wanted.
 pub fn call(hop: &Hop<'_>, id: u64, subject: &Subject, client: &Params, exchange: &Exchange) -> Vec<u8> {
     let token = exchange.wants_progress.then(|| id.to_string());
-    let strips: &[&str] = if hop.revision.era() == Era::Modern { &MODERN_STRIPS } else { &LEGACY_STRIPS };
-    let edit = named(client.object.edit(), subject, &client.object);
-    let mut edit = strips.iter().fold(edit, |edit, member| edit.remove(member));
+    let mut edit = named(client.object.edit(), subject, &client.object);
+    if hop.revision.era() == Era::Legacy {
+        edit = MODERN_ONLY.iter().fold(edit, |edit, member| edit.remove(member));
+    }
+    if !takes_task(hop.revision, subject) {
+        edit = edit.remove("task");
+    }
     edit = match meta::outgoing(client.meta.as_ref(), hop, Some(exchange), token.as_deref()) {
         Some(meta) => edit.set("_meta", meta.as_bytes()),
         None => edit.remove("_meta"),
@@ -85,6 +118,12 @@ pub fn call(hop: &Hop<'_>, id: u64, subject: &Subject, client: &Params, exchange
     // Room for the hop's `_meta`; more costs a copy, nothing else.
     let size = client.object.raw().as_bytes().len() + 384;
     write::request_with(&RequestId::from(id), method::of(subject), size, |out| edit.write(out))
+}
+
+/// Whether `task` asks for something there: a core task of a tool that has them (protocol.md §15.1).
+fn takes_task(revision: Revision, subject: &Subject) -> bool {
+    let can = matches!(subject, Subject::Tool { task: TaskSupport::Optional | TaskSupport::Required, .. });
+    can && revision == Revision::V2025_11_25
 }
 
 /// Sets the member that a subject stands for.
@@ -182,6 +221,47 @@ mod tests {
             let given = ClientCapabilities::from(RawObject::parse(given).unwrap());
             assert_eq!(declared(revision, &given).as_str(), expected, "at {revision}");
         }
+    }
+
+    #[test]
+    fn a_task_is_asked_for_where_the_tool_has_them_and_the_revision_too() {
+        let us = Implementation::new("g", "G", "1");
+        let none = ClientCapabilities::none();
+        let session = SessionKey::Modern { caller: Caller::anonymous(), capabilities: none.clone() };
+        let exchange = Exchange::quiet(Era::Modern, session, none.clone());
+        let object = RawObject::parse(r#"{"name":"t","task":{"ttl":1}}"#).unwrap();
+        let client = Params { object, meta: None };
+        for (revision, task, asked) in [
+            (Revision::V2025_11_25, TaskSupport::Forbidden, false),
+            (Revision::V2025_11_25, TaskSupport::Optional, true),
+            (Revision::V2025_11_25, TaskSupport::Required, true),
+            (Revision::V2025_06_18, TaskSupport::Required, false),
+            (Revision::V2026_07_28, TaskSupport::Required, false),
+        ] {
+            let hop = Hop { revision, client: &us, capabilities: &none };
+            let subject = Subject::Tool { name: "t".into(), headers: [].into(), task };
+            let message = String::from_utf8(call(&hop, 1, &subject, &client, &exchange)).unwrap();
+            assert_eq!(message.contains(r#""task":{"ttl":1}"#), asked, "for {revision} and {task:?}");
+        }
+    }
+
+    #[test]
+    fn a_listener_names_what_it_wants_and_nothing_else() {
+        let us = Implementation::new("g", "G", "1");
+        let none = ClientCapabilities::none();
+        let hop = Hop { revision: Revision::V2025_11_25, client: &us, capabilities: &none };
+        let written = |lists: &[ListKind], uris: &[&str]| {
+            String::from_utf8(listen_to_params(&hop, lists, uris)).unwrap()
+        };
+        assert_eq!(written(&[], &[]), r#"{"notifications":{}}"#);
+        assert_eq!(
+            written(&[ListKind::Resources, ListKind::Tools], &["a:\"b\"", "c"]),
+            concat!(
+                r#"{"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"#,
+                r#""resourceSubscriptions":["a:\"b\"","c"]}}"#
+            )
+        );
+        assert!(written(&[ListKind::Prompts], &[]).contains(r#"{"promptsListChanged":true}"#));
     }
 
     #[test]
