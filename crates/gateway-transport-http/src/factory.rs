@@ -72,6 +72,7 @@ impl HttpFactory {
             want: profile.era,
             only: endpoint.config.protocol,
             client: endpoint.config.client.clone(),
+            capabilities: profile.capabilities.clone(),
         };
         let (mut opening, mut step) = Opening::start(config, endpoint.memory.recall());
         let (mut id, mut session) = (0, None);

@@ -8,9 +8,6 @@ use gateway_domain::{ClientCapabilities, Era, PeerError, PeerInfo, RawJson, RawO
 use crate::{Answer, Implementation, Response, Revision, client::request, code, meta, method};
 
 /// What a session is opened with.
-///
-/// No capabilities are declared in an opening: a legacy server would use them for requests of its own, which
-/// cannot be carried to a client yet. Modern calls declare those of their own client.
 #[derive(Debug, Clone)]
 pub struct OpeningConfig {
     /// The era to speak if the server has both.
@@ -19,6 +16,9 @@ pub struct OpeningConfig {
     pub only: Option<Revision>,
     /// Who we are.
     pub client: Implementation,
+    /// What is declared in a legacy handshake, as far as its revision has it. Modern requests declare what their
+    /// own client can do, and the probe is on nobody's behalf.
+    pub capabilities: ClientCapabilities,
 }
 
 /// What earlier openings have taught about a server. `None` is "not tried".
@@ -172,7 +172,7 @@ impl Opening {
                 .fail("it does not answer `server/discover`, and `protocol` allows nothing else".into());
         };
         self.state = State::Initializing(revision);
-        let params = request::initialize(revision, &self.config.client, &ClientCapabilities::none());
+        let params = request::initialize(revision, &self.config.client, &self.config.capabilities);
         Step::Send { method: method::INITIALIZE, params, wait: Wait::Handshake, revision }
     }
 

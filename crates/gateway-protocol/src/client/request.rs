@@ -12,17 +12,40 @@ use crate::{
 const LEGACY_STRIPS: [&str; 3] = ["inputResponses", "requestState", "task"];
 const MODERN_STRIPS: [&str; 1] = ["task"];
 
+/// Means nothing in the legacy era (protocol.md §15.3).
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 /// The `params` of `server/discover`.
 pub fn discover(revision: Revision, client: &Implementation, capabilities: &ClientCapabilities) -> Vec<u8> {
     params(&Hop { revision, client, capabilities }, "")
 }
 
-/// The `params` of `initialize`.
+/// The `params` of `initialize`. Of the capabilities those that this revision has are declared.
 pub fn initialize(revision: Revision, client: &Implementation, capabilities: &ClientCapabilities) -> Vec<u8> {
     let version = revision.as_str();
-    let (capabilities, client) = (capabilities.raw().as_str(), client.as_str());
+    let (capabilities, client) = (declared(revision, capabilities), client.as_str());
     format!(r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{client}}}"#)
         .into_bytes()
+}
+
+/// What of a client's capabilities a legacy revision has (protocol.md §9.1): elicitation since 2025-06-18, by URL
+/// and sampling with tools since 2025-11-25; the Tasks extension never.
+fn declared(revision: Revision, client: &ClientCapabilities) -> RawJson {
+    let raw = client.raw();
+    let is_newest = revision >= Revision::V2025_11_25;
+    let mut edit = raw.edit();
+    if revision < Revision::V2025_06_18 || !(is_newest || client.elicits_forms()) {
+        edit = edit.remove("elicitation");
+    } else if !is_newest {
+        edit = edit.set("elicitation", "{}");
+    }
+    if !is_newest && client.samples() {
+        edit = edit.set("sampling", "{}");
+    }
+    if let Some(extensions) = raw.get_object("extensions").filter(|known| known.contains(TASKS_EXTENSION)) {
+        edit = edit.set("extensions", extensions.edit().remove(TASKS_EXTENSION).finish().into_bytes());
+    }
+    edit.finish()
 }
 
 /// The `params` of `ping` or, in the modern era, of the `server/discover` that stands in for it.
@@ -135,6 +158,30 @@ mod tests {
             "{modern}"
         );
         assert!(modern.ends_with(r#"}},"name":"echo","requestState":"s"}"#), "{modern}");
+    }
+
+    #[test]
+    fn a_handshake_declares_what_its_revision_has() {
+        let all = r#"{"roots":{},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}},"extensions":{"a/b":{"x":1},"io.modelcontextprotocol/tasks":{}}}"#;
+        for (revision, given, expected) in [
+            (
+                Revision::V2025_11_25,
+                all,
+                r#"{"roots":{},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}},"extensions":{"a/b":{"x":1}}}"#,
+            ),
+            (
+                Revision::V2025_06_18,
+                all,
+                r#"{"roots":{},"sampling":{},"elicitation":{},"extensions":{"a/b":{"x":1}}}"#,
+            ),
+            (Revision::V2025_03_26, all, r#"{"roots":{},"sampling":{},"extensions":{"a/b":{"x":1}}}"#),
+            (Revision::V2025_11_25, r#"{"elicitation":{"url":{}}}"#, r#"{"elicitation":{"url":{}}}"#),
+            (Revision::V2025_06_18, r#"{"elicitation":{"url":{}}}"#, "{}"),
+            (Revision::V2025_06_18, "{}", "{}"),
+        ] {
+            let given = ClientCapabilities::from(RawObject::parse(given).unwrap());
+            assert_eq!(declared(revision, &given).as_str(), expected, "at {revision}");
+        }
     }
 
     #[test]

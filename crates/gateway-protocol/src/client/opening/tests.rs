@@ -12,13 +12,14 @@ fn answer(body: &str) -> Reply {
     }
 }
 
+fn config(want: Era, capabilities: ClientCapabilities) -> OpeningConfig {
+    OpeningConfig { want, only: None, client: Implementation::new("g", "G", "1"), capabilities }
+}
+
 /// Plays a script and says how the opening ended: the revision, or why not.
 fn play(want: Era, only: Option<&str>, knowledge: Knowledge, script: Script<'_>) -> Result<String, String> {
-    let config = OpeningConfig {
-        want,
-        only: only.and_then(Revision::parse),
-        client: Implementation::new("g", "G", "1"),
-    };
+    let none = ClientCapabilities::none();
+    let config = OpeningConfig { only: only.and_then(Revision::parse), ..config(want, none) };
     let (mut opening, mut step) = Opening::start(config, knowledge);
     let mut script = script.iter();
     loop {
@@ -153,7 +154,7 @@ fn what_is_remembered_and_proves_wrong_is_asked_again_once() {
 
 #[test]
 fn silence_is_not_waited_for_twice() {
-    let config = OpeningConfig { want: Era::Modern, only: None, client: Implementation::new("g", "G", "1") };
+    let config = config(Era::Modern, ClientCapabilities::none());
     let (mut opening, _) = Opening::start(config, Knowledge::default());
     opening.reply(Wait::Probe, Reply::Silence);
     assert!(matches!(opening.reply(Wait::Handshake, answer(LEGACY)), Step::Done(_)));
@@ -173,7 +174,7 @@ fn a_pinned_revision_is_the_only_one() {
 
 #[test]
 fn a_late_answer_to_the_probe_corrects_the_verdict() {
-    let config = OpeningConfig { want: Era::Modern, only: None, client: Implementation::new("g", "G", "1") };
+    let config = config(Era::Modern, ClientCapabilities::none());
     let (mut opening, _) = Opening::start(config, Knowledge::default());
     assert!(matches!(opening.reply(Wait::Probe, Reply::Silence), Step::Send { wait: Wait::Handshake, .. }));
     let refused = answer(r#""error":{"code":-32601,"message":""}"#);
@@ -185,4 +186,19 @@ fn a_late_answer_to_the_probe_corrects_the_verdict() {
         matches!(opening.reply(Wait::Handshake, answer(LEGACY)), Step::Continue),
         "nothing after the end"
     );
+}
+
+#[test]
+fn only_a_handshake_declares_what_the_client_can_do() {
+    let able = RawObject::parse(r#"{"roots":{"listChanged":true},"sampling":{}}"#).unwrap();
+    for (want, declared) in [(Era::Legacy, true), (Era::Modern, false)] {
+        let (_, step) = Opening::start(config(want, able.clone().into()), Knowledge::default());
+        let Step::Send { params, .. } = step else { panic!("{step:?}") };
+        let params = String::from_utf8(params).unwrap();
+        assert_eq!(
+            params.contains(r#""capabilities":{"roots":{"listChanged":true},"sampling":{}}"#),
+            declared,
+            "{params}"
+        );
+    }
 }
