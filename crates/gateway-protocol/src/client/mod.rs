@@ -5,6 +5,7 @@ mod asked;
 mod opening;
 mod patience;
 mod pending;
+pub mod questions;
 mod request;
 mod unreadable;
 

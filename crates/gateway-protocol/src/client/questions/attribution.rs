@@ -1,0 +1,50 @@
+use gateway_domain::SessionKey;
+
+/// A call under way in a session, when a question comes that no stream ties to one.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// Its number; calls that begin later have greater ones.
+    pub call: u64,
+    /// Whose call it is.
+    pub owner: &'a SessionKey,
+    /// Whether it waits for answers itself.
+    pub parked: bool,
+}
+
+/// Which call something belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attribution {
+    /// This one.
+    Call(u64),
+    /// None is under way.
+    Nobody,
+    /// It cannot be told, and must not be guessed (protocol.md §20.4, §20.6).
+    Unclear,
+}
+
+/// Which call a question belongs to: the only one that runs; of several of one legacy client, which is asked in its
+/// session whichever it is, the one that began last. Calls that wait for answers are looked at only if none runs.
+pub fn attribute<'a>(calls: impl IntoIterator<Item = Candidate<'a>>) -> Attribution {
+    let calls = relevant(calls);
+    let Some(last) = calls.iter().max_by_key(|candidate| candidate.call) else { return Attribution::Nobody };
+    let one_client = matches!(last.owner, SessionKey::Legacy { .. })
+        && calls.iter().all(|candidate| candidate.owner == last.owner);
+    match calls.len() == 1 || one_client {
+        true => Attribution::Call(last.call),
+        false => Attribution::Unclear,
+    }
+}
+
+/// Which call a log message belongs to: the only one that runs, or, if none does, that waits for answers.
+pub fn attribute_log<'a>(calls: impl IntoIterator<Item = Candidate<'a>>) -> Attribution {
+    match relevant(calls)[..] {
+        [] => Attribution::Nobody,
+        [only] => Attribution::Call(only.call),
+        _ => Attribution::Unclear,
+    }
+}
+
+fn relevant<'a>(calls: impl IntoIterator<Item = Candidate<'a>>) -> Vec<Candidate<'a>> {
+    let (parked, running): (Vec<_>, Vec<_>) = calls.into_iter().partition(|candidate| candidate.parked);
+    if running.is_empty() { parked } else { running }
+}
