@@ -14,5 +14,8 @@ pub use asked::answer_server;
 pub use opening::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait};
 pub use patience::{Limit, Patience};
 pub use pending::{Full, Pending};
-pub use request::{call, cancelled_params, discover, initialize, list_params, listen_params, ping_params};
+pub use request::{
+    call, cancelled_params, discover, granted_resources, initialize, level_params, list_params,
+    listen_params, ping_params, watch_params,
+};
 pub use unreadable::Unreadable;
