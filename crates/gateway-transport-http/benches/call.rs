@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use divan::Bencher;
 use gateway_domain::{
-    Caller, ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, Event, EventSink,
-    Exchange, Params, RawObject, SessionKey, SessionProfile,
+    Caller, ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, Exchange,
+    ListKind, Params, RawObject, SessionKey, SessionProfile,
 };
 use gateway_protocol::Implementation;
 use gateway_transport_http::{HttpConfig, HttpFactory};
@@ -28,10 +28,6 @@ fn main() {
 }
 
 struct Nobody;
-
-impl EventSink for Nobody {
-    fn emit(&self, _: Event) {}
-}
 
 impl DownstreamObserver for Nobody {
     fn list_changed(&self, _: ListKind) {}
@@ -121,13 +117,7 @@ fn call(bencher: Bencher<'_, '_>, size: usize) {
     let profile = SessionProfile { era: Era::Modern, capabilities: capabilities.clone() };
     let session = runtime.block_on(factory.open(&profile)).unwrap();
     let params = Params { object: RawObject::parse(arguments(size)).unwrap(), meta: None };
-    let exchange = Exchange {
-        era: Era::Modern,
-        session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
-        capabilities,
-        wants_progress: false,
-        log_level: None,
-        events: Arc::new(Nobody),
-    };
+    let key = SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() };
+    let exchange = Exchange::quiet(Era::Modern, key, capabilities);
     bencher.bench_local(|| runtime.block_on(session.call_tool("echo", &[], &params, &exchange)).unwrap());
 }

@@ -14,7 +14,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use gateway_domain::{DownstreamName, DownstreamObserver};
+//! use gateway_domain::{DownstreamName, DownstreamObserver, ListKind};
 //! use gateway_protocol::Implementation;
 //! use gateway_transport_http::{HttpConfig, HttpFactory};
 //!

@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{ClientCapabilities, DownstreamName, DownstreamObserver, Era, Session, SessionProfile};
+use gateway_domain::{
+    ClientCapabilities, DownstreamName, DownstreamObserver, Era, ListKind, Session, SessionProfile,
+};
 use gateway_protocol::Implementation;
 use gateway_transport_http::{HttpConfig, HttpFactory};
 use tokio::{

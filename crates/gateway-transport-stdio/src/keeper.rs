@@ -8,7 +8,7 @@ use gateway_domain::{
 };
 use gateway_protocol::{
     Answer, Implementation, RequestId, Revision,
-    client::{Patience, listen_to_params, uri_params},
+    client::{Patience, listen_params, watch_params},
     code,
     meta::Hop,
     method, write,
@@ -90,7 +90,7 @@ impl Keeper {
     }
 
     async fn request(&self, method: &str, uri: &str) -> Result<(), Error> {
-        let params = uri_params(uri);
+        let params = watch_params(uri);
         let patience = Patience::fixed(Instant::now().into(), self.patience);
         let message = |id| write::request(&RequestId::from(id), method, &params);
         match self.link.ask(patience, message).await?.answer {
@@ -167,7 +167,7 @@ impl Keeper {
         let revision = self.link.revision.get().copied().unwrap_or(Revision::NEWEST_MODERN);
         let hop = Hop { revision, client: &self.client, capabilities: &none };
         let uris: Vec<&str> = wanted.iter().map(AsRef::as_ref).collect();
-        let (id, mut said) = self.link.listen(&listen_to_params(&hop, &self.lists, &uris));
+        let (id, mut said) = self.link.listen(&listen_params(&hop, &self.lists, &uris));
         let granted = match timeout(self.patience, said.recv()).await {
             Ok(Some(Said::Granted(answer))) => answer.resources,
             Ok(Some(Said::Refused(error))) => {

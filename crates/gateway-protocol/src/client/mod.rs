@@ -16,8 +16,8 @@ pub use opening::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait};
 pub use patience::{Limit, Patience};
 pub use pending::{Full, Pending};
 pub use request::{
-    call, cancelled_params, discover, initialize, level_params, list_params, listen_params, listen_to_params,
-    ping_params, uri_params,
+    call, cancelled_params, discover, granted_resources, initialize, level_params, list_params,
+    listen_params, ping_params, watch_params,
 };
 pub use unreadable::Unreadable;
 pub use watched::{Granted, covers};

@@ -44,6 +44,12 @@ impl Patience {
         self.last_sign = self.last_sign.max(sign);
     }
 
+    /// Does not count a time in which the request waited for us.
+    pub fn discount(&mut self, time: Duration) {
+        self.began = later(self.began, time);
+        self.last_sign = later(self.last_sign, time);
+    }
+
     /// Until when to wait, as far as is known now.
     pub fn until(&self) -> Instant {
         later(self.last_sign, self.quiet).min(self.end())
@@ -104,6 +110,17 @@ mod tests {
         check(&patience, 99, None);
         check(&patience, 100, Some(Limit::Total(seconds(100))));
         assert_eq!(Patience::fixed(began, seconds(5)).until(), began + seconds(5));
+    }
+
+    #[test]
+    fn a_time_in_which_the_other_side_waited_does_not_count() {
+        let began = start();
+        let mut patience = Patience::new(began, seconds(60), seconds(100));
+        patience.discount(seconds(1000));
+        assert_eq!(patience.expired(began + seconds(1059)), None);
+        assert_eq!(patience.expired(began + seconds(1060)), Some(Limit::Quiet(seconds(60))));
+        patience.extend(began + seconds(1059));
+        assert_eq!(patience.expired(began + seconds(1100)), Some(Limit::Total(seconds(100))));
     }
 
     #[test]

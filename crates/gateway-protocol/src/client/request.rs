@@ -9,8 +9,8 @@ use crate::{
     method, write,
 };
 
-/// Members of `params` that belong to the other era, besides `task`.
-const MODERN_ONLY: [&str; 2] = ["inputResponses", "requestState"];
+/// Members of `params` that belong to a hop or to a feature of the other era.
+const STRIPS: [&str; 3] = ["task", "inputResponses", "requestState"];
 
 /// Means nothing in the legacy era (protocol.md §15.3).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -61,32 +61,35 @@ pub fn list_params(hop: &Hop<'_>, cursor: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// The `params` of `subscriptions/listen` for changes of the tools.
-pub fn listen_params(hop: &Hop<'_>) -> Vec<u8> {
-    listen_to_params(hop, &[ListKind::Tools], &[])
+/// The `params` of `subscriptions/listen` for changes of these lists and of the resources with these URIs.
+pub fn listen_params<T: AsRef<str>>(hop: &Hop<'_>, lists: &[ListKind], resources: &[T]) -> Vec<u8> {
+    let mut filter: Vec<_> = lists.iter().map(|list| format!(r#""{}":true"#, change_filter(*list))).collect();
+    if !resources.is_empty() {
+        let uris: Vec<_> = resources.iter().map(|uri| RawJson::string(uri.as_ref()).to_string()).collect();
+        filter.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+    }
+    params(hop, &format!(r#""notifications":{{{}}}"#, filter.join(",")))
 }
 
-/// The `params` of `subscriptions/listen` for changes of these lists and resources (protocol.md §14).
-pub fn listen_to_params(hop: &Hop<'_>, lists: &[ListKind], uris: &[&str]) -> Vec<u8> {
-    let wanted = [
-        (ListKind::Tools, r#""toolsListChanged":true"#),
-        (ListKind::Prompts, r#""promptsListChanged":true"#),
-        (ListKind::Resources, r#""resourcesListChanged":true"#),
-    ];
-    let mut members: Vec<_> = wanted
-        .into_iter()
-        .filter(|(list, _)| lists.contains(list))
-        .map(|(_, member)| member.to_owned())
-        .collect();
-    if !uris.is_empty() {
-        let uris = RawJson::array(uris.iter().map(|uri| RawJson::string(uri)));
-        members.push(format!(r#""resourceSubscriptions":{uris}"#));
+/// The member of a listen filter that stands for changes of a list (protocol.md §14).
+fn change_filter(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Tools => "toolsListChanged",
+        ListKind::Prompts => "promptsListChanged",
+        ListKind::Resources | ListKind::ResourceTemplates => "resourcesListChanged",
     }
-    params(hop, &format!(r#""notifications":{{{}}}"#, members.join(",")))
+}
+
+/// The URIs that an acknowledgement of `subscriptions/listen` grants, given its params.
+pub fn granted_resources(acknowledgement: &RawObject) -> Vec<String> {
+    let granted = acknowledgement.get_object("notifications");
+    let uris = granted.and_then(|granted| granted.get("resourceSubscriptions")?.elements(usize::MAX));
+    let uris = uris.unwrap_or_default();
+    uris.iter().filter_map(|uri| Some(uri.to_text()?.into_owned())).collect()
 }
 
 /// The `params` of `resources/subscribe` and `resources/unsubscribe`.
-pub fn uri_params(uri: &str) -> Vec<u8> {
+pub fn watch_params(uri: &str) -> Vec<u8> {
     format!(r#"{{"uri":{}}}"#, RawJson::string(uri)).into_bytes()
 }
 
@@ -104,13 +107,8 @@ pub fn cancelled_params(id: u64, reason: &str) -> Vec<u8> {
 /// `_meta`; every other byte as it came (design §2). The id is the progress token too, if progress is wanted.
 pub fn call(hop: &Hop<'_>, id: u64, subject: &Subject, client: &Params, exchange: &Exchange) -> Vec<u8> {
     let token = exchange.wants_progress.then(|| id.to_string());
-    let mut edit = named(client.object.edit(), subject, &client.object);
-    if hop.revision.era() == Era::Legacy {
-        edit = MODERN_ONLY.iter().fold(edit, |edit, member| edit.remove(member));
-    }
-    if !takes_task(hop.revision, subject) {
-        edit = edit.remove("task");
-    }
+    let edit = named(client.object.edit(), subject, &client.object);
+    let mut edit = strips(hop.revision.era(), subject).iter().fold(edit, |edit, member| edit.remove(member));
     edit = match meta::outgoing(client.meta.as_ref(), hop, Some(exchange), token.as_deref()) {
         Some(meta) => edit.set("_meta", meta.as_bytes()),
         None => edit.remove("_meta"),
@@ -120,10 +118,17 @@ pub fn call(hop: &Hop<'_>, id: u64, subject: &Subject, client: &Params, exchange
     write::request_with(&RequestId::from(id), method::of(subject), size, |out| edit.write(out))
 }
 
-/// Whether `task` asks for something there: a core task of a tool that has them (protocol.md §15.1).
-fn takes_task(revision: Revision, subject: &Subject) -> bool {
-    let can = matches!(subject, Subject::Tool { task: TaskSupport::Optional | TaskSupport::Required, .. });
-    can && revision == Revision::V2025_11_25
+/// What is taken out of a client's params. A task is asked for where the tool can be one: of the era that has them
+/// in params (protocol.md §15.1). Of methods that the gateway does not know nothing is.
+fn strips(era: Era, subject: &Subject) -> &'static [&'static str] {
+    match (era, subject) {
+        (_, Subject::Other { .. }) => &[],
+        (Era::Modern, _) => &STRIPS[..1],
+        (Era::Legacy, Subject::Tool { task: TaskSupport::Optional | TaskSupport::Required, .. }) => {
+            &STRIPS[1..]
+        }
+        (Era::Legacy, _) => &STRIPS,
+    }
 }
 
 /// Sets the member that a subject stands for.
@@ -155,11 +160,18 @@ fn params(hop: &Hop<'_>, members: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use gateway_domain::{Caller, SessionKey};
+    use gateway_domain::{Caller, SessionKey, TaskAct};
 
     use super::*;
 
     fn written(revision: Revision, params: &str, token: Option<u64>) -> String {
+        let message = message(revision, &Subject::tool("echo"), params, token);
+        let head =
+            format!(r#"{{"jsonrpc":"2.0","id":{},"method":"tools/call","params":"#, token.unwrap_or(1));
+        message.strip_prefix(&head).and_then(|rest| rest.strip_suffix('}')).unwrap().to_owned()
+    }
+
+    fn message(revision: Revision, subject: &Subject, params: &str, token: Option<u64>) -> String {
         let object = RawObject::parse(params.to_owned()).unwrap();
         let client = Params { meta: object.get_object("_meta"), object };
         let capabilities = ClientCapabilities::none();
@@ -168,11 +180,93 @@ mod tests {
         exchange.wants_progress = token.is_some();
         let us = Implementation::new("g", "G", "1");
         let hop = Hop { revision, client: &us, capabilities: &capabilities };
-        let message = call(&hop, token.unwrap_or(1), &Subject::tool("echo"), &client, &exchange);
-        let message = String::from_utf8(message).unwrap();
-        let head =
-            format!(r#"{{"jsonrpc":"2.0","id":{},"method":"tools/call","params":"#, token.unwrap_or(1));
-        message.strip_prefix(&head).and_then(|rest| rest.strip_suffix('}')).unwrap().to_owned()
+        String::from_utf8(call(&hop, token.unwrap_or(1), subject, &client, &exchange)).unwrap()
+    }
+
+    #[test]
+    fn each_subject_is_written_in_the_downstreams_words() {
+        let given = r#"{"name":"d__x","uri":"x:","taskId":"x","ref":{"type":"ref/prompt","name":"d__x","k":1.0},"task":{},"inputResponses":{},"requestState":"s"}"#;
+        let tool = |task| Subject::Tool { name: "y".into(), headers: [].into(), task };
+        let reference = |reference| Subject::Completion(reference);
+        let all: &[&str] = &["task", "inputResponses", "requestState"];
+        for (revision, subject, method, set, stripped) in [
+            (Revision::V2025_11_25, tool(TaskSupport::Forbidden), "tools/call", r#""name":"y""#, all),
+            (Revision::V2025_11_25, tool(TaskSupport::Optional), "tools/call", r#""name":"y""#, &all[1..]),
+            (Revision::V2025_11_25, tool(TaskSupport::Required), "tools/call", r#""name":"y""#, &all[1..]),
+            (Revision::V2026_07_28, tool(TaskSupport::Required), "tools/call", r#""name":"y""#, &all[..1]),
+            (
+                Revision::V2025_11_25,
+                Subject::Prompt { name: "y".into() },
+                "prompts/get",
+                r#""name":"y""#,
+                all,
+            ),
+            (
+                Revision::V2025_11_25,
+                Subject::Resource { uri: "y:".into() },
+                "resources/read",
+                r#""uri":"y:""#,
+                all,
+            ),
+            (
+                Revision::V2025_11_25,
+                reference(Reference::Prompt("y".into())),
+                "completion/complete",
+                r#""ref":{"type":"ref/prompt","name":"y","k":1.0}"#,
+                all,
+            ),
+            (
+                Revision::V2025_11_25,
+                reference(Reference::Resource("y:{z}".into())),
+                "completion/complete",
+                r#""ref":{"type":"ref/prompt","name":"d__x","k":1.0,"uri":"y:{z}"}"#,
+                all,
+            ),
+            (
+                Revision::V2026_07_28,
+                Subject::Task { id: "y".into(), act: TaskAct::Update },
+                "tasks/update",
+                r#""taskId":"y""#,
+                &all[..1],
+            ),
+            (Revision::V2025_11_25, Subject::Other { method: "a/b".into() }, "a/b", r#""name":"d__x""#, &[]),
+            (Revision::V2026_07_28, Subject::Other { method: "a/b".into() }, "a/b", r#""name":"d__x""#, &[]),
+        ] {
+            let message = message(revision, &subject, given, None);
+            assert!(message.contains(&format!(r#""method":"{method}""#)), "{message}");
+            assert!(message.contains(set), "{subject:?}: {message}");
+            for member in all {
+                let is_there = message.contains(&format!(r#""{member}":"#));
+                assert_eq!(is_there, !stripped.contains(member), "{member} of {subject:?}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_listened_to_is_what_is_wanted() {
+        let us = Implementation::new("g", "G", "1");
+        let none = ClientCapabilities::none();
+        let hop = Hop { revision: Revision::V2025_11_25, client: &us, capabilities: &none };
+        for (lists, uris, filter) in [
+            (&[ListKind::Tools][..], &[][..], r#"{"toolsListChanged":true}"#),
+            (&[], &["a:\"1"], r#"{"resourceSubscriptions":["a:\"1"]}"#),
+            (
+                &[ListKind::Prompts, ListKind::Resources],
+                &["a:1", "b:2"],
+                r#"{"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a:1","b:2"]}"#,
+            ),
+        ] {
+            let written = String::from_utf8(listen_params(&hop, lists, uris)).unwrap();
+            assert_eq!(written, format!(r#"{{"notifications":{filter}}}"#));
+        }
+        for (acknowledged, expected) in [
+            (r#"{"notifications":{"resourceSubscriptions":["a:1",7,"b:\u00e9"]}}"#, vec!["a:1", "b:é"]),
+            (r#"{"notifications":{"toolsListChanged":true}}"#, vec![]),
+            ("{}", vec![]),
+        ] {
+            let acknowledged = RawObject::parse(acknowledged.to_owned()).unwrap();
+            assert_eq!(granted_resources(&acknowledged), expected);
+        }
     }
 
     #[test]
@@ -221,47 +315,6 @@ mod tests {
             let given = ClientCapabilities::from(RawObject::parse(given).unwrap());
             assert_eq!(declared(revision, &given).as_str(), expected, "at {revision}");
         }
-    }
-
-    #[test]
-    fn a_task_is_asked_for_where_the_tool_has_them_and_the_revision_too() {
-        let us = Implementation::new("g", "G", "1");
-        let none = ClientCapabilities::none();
-        let session = SessionKey::Modern { caller: Caller::anonymous(), capabilities: none.clone() };
-        let exchange = Exchange::quiet(Era::Modern, session, none.clone());
-        let object = RawObject::parse(r#"{"name":"t","task":{"ttl":1}}"#).unwrap();
-        let client = Params { object, meta: None };
-        for (revision, task, asked) in [
-            (Revision::V2025_11_25, TaskSupport::Forbidden, false),
-            (Revision::V2025_11_25, TaskSupport::Optional, true),
-            (Revision::V2025_11_25, TaskSupport::Required, true),
-            (Revision::V2025_06_18, TaskSupport::Required, false),
-            (Revision::V2026_07_28, TaskSupport::Required, false),
-        ] {
-            let hop = Hop { revision, client: &us, capabilities: &none };
-            let subject = Subject::Tool { name: "t".into(), headers: [].into(), task };
-            let message = String::from_utf8(call(&hop, 1, &subject, &client, &exchange)).unwrap();
-            assert_eq!(message.contains(r#""task":{"ttl":1}"#), asked, "for {revision} and {task:?}");
-        }
-    }
-
-    #[test]
-    fn a_listener_names_what_it_wants_and_nothing_else() {
-        let us = Implementation::new("g", "G", "1");
-        let none = ClientCapabilities::none();
-        let hop = Hop { revision: Revision::V2025_11_25, client: &us, capabilities: &none };
-        let written = |lists: &[ListKind], uris: &[&str]| {
-            String::from_utf8(listen_to_params(&hop, lists, uris)).unwrap()
-        };
-        assert_eq!(written(&[], &[]), r#"{"notifications":{}}"#);
-        assert_eq!(
-            written(&[ListKind::Resources, ListKind::Tools], &["a:\"b\"", "c"]),
-            concat!(
-                r#"{"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"#,
-                r#""resourceSubscriptions":["a:\"b\"","c"]}}"#
-            )
-        );
-        assert!(written(&[ListKind::Prompts], &[]).contains(r#"{"promptsListChanged":true}"#));
     }
 
     #[test]

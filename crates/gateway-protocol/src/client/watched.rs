@@ -1,6 +1,6 @@
 use gateway_domain::RawObject;
 
-use crate::meta;
+use crate::{client::granted_resources, meta};
 
 /// What a modern server grants to a listener (protocol.md §14).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,11 +16,7 @@ impl Granted {
     pub fn read(params: &RawObject) -> Option<Self> {
         let meta = params.get_object("_meta")?;
         let listener = meta.get(meta::SUBSCRIPTION_ID)?.to_integer()?.try_into().ok()?;
-        let granted = params.get_object("notifications").unwrap_or_default();
-        let uris = granted.get("resourceSubscriptions").and_then(|uris| uris.elements(URI_LIMIT));
-        let resources =
-            uris.unwrap_or_default().into_iter().filter_map(|uri| Some(uri.to_text()?.into_owned()));
-        Some(Self { listener, resources: resources.collect() })
+        Some(Self { listener, resources: granted_resources(params) })
     }
 }
 
@@ -30,9 +26,6 @@ pub fn covers(watched: &str, changed: &str) -> bool {
     let below = changed.strip_prefix(watched);
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || watched.ends_with('/'))
 }
-
-/// The most resources that are read from an acknowledgement. More than any session may watch.
-const URI_LIMIT: usize = 100_000;
 
 #[cfg(test)]
 mod tests {

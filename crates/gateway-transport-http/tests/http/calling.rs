@@ -1,13 +1,13 @@
 use std::sync::{Arc, Mutex};
 
 use gateway_domain::{
-    ClientCapabilities, DownstreamSession, Era, Exchange, LogLevel, Outcome, ParamHeader, ParamKind,
-    RawObject, SessionProfile, Tool,
+    ClientCapabilities, DownstreamSession, Era, Exchange, InputRequired, LogLevel, Outcome, ParamHeader,
+    ParamKind, RawObject, SessionProfile, State, Tool,
 };
 use gateway_testkit::{
     Era as Serves, Paging, Profile,
     fixtures::{ODD_RESULT, ODD_RESULT_MODERN, ODD_TOOL},
-    http::{Faults, HttpFake, LineEnd, Shape},
+    http::{Faults, HttpFake, LineEnd, Recorded, Shape},
 };
 
 use crate::support::{Act, Sink, answer, exchange, factory, id, json, legacy, open, params, profile, quiet};
@@ -106,7 +106,7 @@ async fn modern_requests_mirror_what_they_are_about() {
 }
 
 #[tokio::test]
-async fn calls_declare_what_their_own_client_can_do_and_nothing_else_does() {
+async fn calls_declare_what_their_own_client_can_do_and_handshakes_what_their_sessions() {
     let declares = |text: &str| ClientCapabilities::from(RawObject::parse(text.to_owned()).unwrap());
     let key = "io.modelcontextprotocol/clientCapabilities";
     for (era, opened_with) in [(Era::Modern, "server/discover"), (Era::Legacy, "initialize")] {
@@ -120,11 +120,13 @@ async fn calls_declare_what_their_own_client_can_do_and_nothing_else_does() {
         let called = fake.requests_of("tools/call").remove(0).body;
         let declared = called.contains(&format!(r#""{key}":{{"sampling":{{}}}}"#));
         assert_eq!(declared, era == Era::Modern, "{called}");
+        let handshake = |request: &Recorded| request.rpc.as_deref() == Some("initialize");
         for request in fake.requests() {
-            assert!(!request.body.contains("roots"), "{request:?}");
+            assert_eq!(request.body.contains("roots"), handshake(&request), "{request:?}");
         }
         let opening = fake.requests_of(opened_with).remove(0).body;
-        assert!(opening.contains(r#"apabilities":{}"#), "{opening}");
+        let declared = if era == Era::Legacy { r#"{"roots":{}}"# } else { "{}" };
+        assert!(opening.contains(&format!(r#"apabilities":{declared}"#)), "{opening}");
         for method in ["tools/list", opened_with] {
             assert!(!fake.requests_of(method).remove(0).body.contains("sampling"), "{method}");
         }
@@ -332,9 +334,9 @@ async fn a_modern_result_may_ask_for_input() {
     let fake = HttpFake::start(Profile { era: Serves::Modern, ..Profile::default() });
     let session = open(&fake, Era::Modern).await;
     match session.call_tool("ask", &[], &params("{}"), &quiet()).await.unwrap() {
-        Outcome::InputRequired { requests, state } => {
+        Outcome::InputRequired(InputRequired { requests, state: State::Own(state), .. }) => {
             assert!(requests.unwrap().contains("q"));
-            assert_eq!(state.unwrap().as_str(), r#""v1.\u0061\/=\"+""#);
+            assert_eq!(state.as_str(), r#""v1.\u0061\/=\"+""#);
         }
         other => panic!("{other:?}"),
     }

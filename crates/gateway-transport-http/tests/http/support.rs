@@ -11,7 +11,7 @@ use std::{
 
 use gateway_domain::{
     Caller, ClientCapabilities, DownstreamName, DownstreamObserver, Era, Error, Event, EventSink, Exchange,
-    Execution, LogLevel, Params, RawObject, SessionKey, SessionProfile,
+    Execution, ListKind, LogLevel, Params, RawObject, SessionKey, SessionProfile,
 };
 use gateway_protocol::Implementation;
 use gateway_testkit::http::HttpFake;
@@ -25,13 +25,18 @@ use tokio::{
 /// Counts what a downstream says outside calls.
 #[derive(Default)]
 pub(crate) struct Observer {
-    changes: AtomicUsize,
+    changes: Mutex<Vec<ListKind>>,
     lost: Mutex<Vec<String>>,
 }
 
 impl Observer {
     pub(crate) fn changes(&self) -> usize {
-        self.changes.load(Ordering::SeqCst)
+        self.changed().len()
+    }
+
+    /// The lists that were said to have changed, in that order.
+    pub(crate) fn changed(&self) -> Vec<ListKind> {
+        self.changes.lock().unwrap().clone()
     }
 
     pub(crate) fn lost(&self) -> Vec<String> {
@@ -40,8 +45,8 @@ impl Observer {
 }
 
 impl DownstreamObserver for Observer {
-    fn list_changed(&self, _: ListKind) {
-        self.changes.fetch_add(1, Ordering::SeqCst);
+    fn list_changed(&self, list: ListKind) {
+        self.changes.lock().unwrap().push(list);
     }
 
     fn session_lost(&self, reason: &str) {
@@ -70,13 +75,13 @@ impl EventSink for Sink {
 }
 
 pub(crate) fn exchange(sink: &Arc<Sink>, wants_progress: bool, log_level: Option<LogLevel>) -> Exchange {
+    let session =
+        SessionKey::Modern { caller: Caller::anonymous(), capabilities: ClientCapabilities::none() };
     Exchange {
-        era: Era::Modern,
-        session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: ClientCapabilities::none() },
-        capabilities: ClientCapabilities::none(),
         wants_progress,
         log_level,
         events: sink.clone(),
+        ..Exchange::quiet(Era::Modern, session, ClientCapabilities::none())
     }
 }
 
