@@ -1,15 +1,8 @@
 //! A call from its caller's side: the answer, the questions on the way to it, and the wait for their answers.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use gateway_domain::{
-    CallerError, DownstreamFault, Error, Exchange, InputRequired, Outcome, ParkedCall, RawObject, State,
-};
+use gateway_domain::{DownstreamFault, Error, Exchange, InputRequired, Outcome, RawObject, State};
 use gateway_protocol::{
     Response,
     client::{Patience, outcome, questions::GATHER},
@@ -21,6 +14,7 @@ use tokio::{
 
 use crate::{
     link::{Answer, CallState, InFlight, Link},
+    parked::Parked,
     turns::{Turn, Turns},
 };
 
@@ -57,7 +51,11 @@ impl Conversation {
         let turn = match call.is_audible {
             true => {
                 let turn = turns.take(exchange.era, &patience).await;
-                turn.map_err(|none| none.of(&link.name, false))?
+                let turn = turn.map_err(|none| none.of(&link.name, false))?;
+                if turn.is_some() {
+                    turns.clear_the_way(link).await;
+                }
+                turn
             }
             false => None,
         };
@@ -103,16 +101,19 @@ impl Conversation {
     /// Leaves the call to wait for answers, and its turn to others.
     fn park(mut self, requests: RawObject) -> Outcome {
         self.turn = None;
-        let parked = Parked(Mutex::new(Some(self)));
-        Outcome::InputRequired(InputRequired {
-            downstream: None,
-            requests: Some(requests),
-            state: State::Waiting(Arc::new(parked)),
-        })
+        let turns = Arc::clone(&self.turns);
+        let parked = Arc::new(Parked::new(self));
+        turns.remember(&parked);
+        let state = State::Waiting(parked);
+        Outcome::InputRequired(InputRequired { downstream: None, requests: Some(requests), state })
     }
 
     /// Gives the server its answers and goes on.
-    async fn resume(mut self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+    pub(crate) async fn resume(
+        mut self,
+        responses: &RawObject,
+        exchange: &Exchange,
+    ) -> Result<Outcome, Error> {
         let link = Arc::clone(&self.request.link);
         let patience = Patience::fixed(Instant::now().into(), self.limits.quiet);
         if let Ok(answer) = self.answer.try_recv() {
@@ -159,18 +160,5 @@ impl Drop for Conversation {
 impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation").field("request", &self.request).finish_non_exhaustive()
-    }
-}
-
-/// A call that waits for answers.
-#[derive(Debug)]
-struct Parked(Mutex<Option<Conversation>>);
-
-#[async_trait]
-impl ParkedCall for Parked {
-    async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
-        // No code that can panic runs under the lock.
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        waiting.ok_or(CallerError::UnknownState)?.resume(responses, exchange).await
     }
 }

@@ -51,6 +51,7 @@ pub mod lifeline;
 mod link;
 mod opening;
 mod parent;
+mod parked;
 mod process;
 mod processes;
 mod reader;

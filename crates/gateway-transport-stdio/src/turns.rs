@@ -6,10 +6,15 @@ use std::sync::{
 };
 
 use gateway_domain::{CallerError, DownstreamFault, DownstreamName, Era, Error};
-use gateway_protocol::client::Patience;
+use gateway_protocol::{RequestId, client::Patience, method, write};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout_at,
+    time::{Instant, timeout_at},
+};
+
+use crate::{
+    link::Link,
+    parked::{Parked, Waiting},
 };
 
 /// The calls of modern clients on one session: one at a time where the server may ask something, each in its turn.
@@ -20,6 +25,8 @@ pub(crate) struct Turns {
     free: Option<Arc<Semaphore>>,
     waiting: AtomicUsize,
     limit: usize,
+    /// The calls that have left their turn to others.
+    parked: Waiting,
 }
 
 /// A turn; dropping it gives it to the next.
@@ -30,7 +37,27 @@ impl Turns {
     /// Turns if calls must be told apart; at most `limit` wait in line.
     pub(crate) fn new(apart: bool, limit: usize) -> Self {
         let free = apart.then(|| Arc::new(Semaphore::new(1)));
-        Self { free, waiting: AtomicUsize::new(0), limit }
+        Self { free, waiting: AtomicUsize::new(0), limit, parked: Waiting::default() }
+    }
+
+    /// Takes note of a call that waits for answers.
+    pub(crate) fn remember(&self, parked: &Arc<Parked>) {
+        self.parked.remember(parked);
+    }
+
+    /// A modern client may never come back with an answer, and does not say so; that must not keep its next call
+    /// from being served. Many servers go on with others while they wait. One that does not even answer a ping
+    /// hears that nobody will answer.
+    pub(crate) async fn clear_the_way(&self, link: &Arc<Link>) {
+        if self.parked.is_empty() {
+            return;
+        }
+        let patience = Patience::fixed(Instant::now().into(), ALIVE);
+        let ping = |id| write::request(&RequestId::from(id), method::PING, b"{}");
+        if link.ask(patience, ping).await.is_err() {
+            let given_up = self.parked.give_up();
+            tracing::debug!(downstream = %link.name, given_up, "it serves nobody while it waits for an answer");
+        }
     }
 
     /// Waits for a turn for a client of this era.
@@ -91,3 +118,6 @@ impl Drop for InLine<'_> {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+/// How long a server that waits for an answer may take to answer a ping.
+const ALIVE: std::time::Duration = std::time::Duration::from_secs(2);

@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    ClientCapabilities, ClientLink, DownstreamFault, DownstreamName, DownstreamSession, Era, Error,
-    EventSink, Exchange, InputRequired, LogLevel, Notice, Outcome, ParkedCall, RawObject, Session,
+    CallerError, ClientCapabilities, ClientLink, DownstreamFault, DownstreamName, DownstreamSession, Era,
+    Error, EventSink, Exchange, InputRequired, LogLevel, Notice, Outcome, ParkedCall, RawObject, Session,
     SessionKey, State,
 };
 use gateway_transport_stdio::{StdioConfig, StdioSession};
@@ -21,6 +21,7 @@ const ASKS: &str = r#"
     *'"name":"ask"'*) call=$id; ask "e$id" elicitation/create '{"message":"m","requestedSchema":{},"_meta":{"x":1}}'
         ask "r$id" roots/list '{}';;
     *'"name":"quick"'*) result "$id" '{"quick":true}';;
+    *'"ping"'*) result "$id" '{}';;
     *'"id":"e'*) form=$line; [ -n "$roots" ] && result "$call" "{\"form\":$form,\"roots\":$roots}";;
     *'"id":"r'*) roots=$line; [ -n "$form" ] && result "$call" "{\"form\":$form,\"roots\":$roots}";;
 "#;
@@ -105,6 +106,21 @@ async fn an_abandoned_question_is_answered_and_blocks_nobody() {
 }
 
 #[tokio::test]
+async fn a_server_that_waits_for_nothing_else_is_told_when_a_modern_client_goes_on_with_another_call() {
+    // It reads until its answer comes, and forgets what it reads meanwhile.
+    let cases = r#"*'"name":"ask"'*) asked=$id; ask s sampling/createMessage '{}'
+            while read -r line; do case $line in *'"id":"s"'*) break;; esac; done; result "$asked" '{}';;
+        *'"name":"quick"'*) result "$id" '{"quick":true}';;"#;
+    let (session, _seen) = asking(cases, |_| {}).await;
+    let a = of(Era::Modern, "a");
+    let (_, parked) = asked(call_by(&session, "ask", &a).await);
+    assert_eq!(complete(call_by(&session, "quick", &a).await).as_str(), r#"{"quick":true}"#);
+    let gone = parked.resume(&object(r#"{"q1":{}}"#), &a).await;
+    assert_eq!(gone.unwrap_err(), CallerError::UnknownState.into());
+    assert!(session.is_open());
+}
+
+#[tokio::test]
 async fn a_resumed_call_that_is_dropped_or_too_slow_is_cancelled() {
     let stubborn = r#"*'"name":"ask"'*) ask s sampling/createMessage '{}';;"#;
     let answers = object(r#"{"q1":{"role":"assistant"}}"#);
@@ -129,12 +145,13 @@ async fn a_resumed_call_that_is_dropped_or_too_slow_is_cancelled() {
 
 #[tokio::test]
 async fn calls_of_modern_clients_take_turns_where_something_may_be_asked() {
-    let cases = r#"*'"name":"ask"'*) ask "s$id" sampling/createMessage '{}';; *'"id":"s2","result"'*) ;;"#;
+    let cases = r#"*'"name":"ask"'*) ask "s$id" sampling/createMessage '{}';;
+        *'"ping"'*) result "$id" '{}';;"#;
     let (session, seen) = asking(cases, |c| c.call_timeout = Duration::from_millis(700)).await;
     let (a, b) = (of(Era::Modern, "a"), of(Era::Modern, "b"));
     let both = async { tokio::join!(call_by(&session, "ask", &a), call_by(&session, "ask", &b)) };
     let (first, second) = both.await;
-    // The second began when the first had come to wait, so that it is clear who was asked what.
+    // The second began when the first had come to wait, so that it is clear who was asked what. A ping came between.
     let ((first, parked), (second, other)) = (asked(first), asked(second));
     assert!(first.contains("q1") && second.contains("q1"));
     seen.times(2, "tools/call").await;
@@ -148,8 +165,8 @@ async fn calls_of_modern_clients_take_turns_where_something_may_be_asked() {
     let (resumed, waiting) = tokio::join!(resumed, waiting);
     assert!(waiting.is_err(), "it must wait");
     assert!(matches!(fault(resumed).fault, DownstreamFault::TimedOut { .. }));
-    assert_eq!(seen.count(r#""id":"s3","result":{}"#), 0);
-    seen.times(1, r#""id":"s3","error""#).await;
+    assert_eq!(seen.count(r#""id":"s4","result":{}"#), 0);
+    seen.times(1, r#""id":"s4","error""#).await;
 }
 
 #[tokio::test]
