@@ -48,7 +48,7 @@ impl Conversation {
         message: impl FnOnce(u64) -> Vec<u8>,
     ) -> Result<Self, Error> {
         let patience = Patience::new(Instant::now().into(), limits.quiet, limits.total);
-        let turn = match call.is_audible {
+        let turn = match call.may_ask {
             true => {
                 let turn = turns.take(exchange.era, &patience).await;
                 let turn = turn.map_err(|none| none.of(&link.name, false))?;

@@ -19,7 +19,7 @@ use tokio::{
 use crate::{
     StdioConfig,
     conversation::{Conversation, Limits},
-    link::{CallState, is_audible},
+    link::CallState,
     process::Process,
     turns::Turns,
 };
@@ -109,7 +109,7 @@ impl DownstreamSession for StdioSession {
     async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         self.log_at(exchange.log_level).await;
         let limits = Limits { quiet: self.config.call_timeout, total: self.config.max_call_time };
-        let call = CallState::new(exchange, is_audible(self.peer.era, subject, exchange));
+        let call = CallState::new(self.peer.era, subject, exchange);
         let hop = self.hop(&exchange.capabilities);
         let message = |id| client::call(&hop, id, subject, params, exchange);
         let on = (limits, &self.turns);

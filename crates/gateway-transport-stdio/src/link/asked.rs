@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Weak, atomic::Ordering};
 
-use gateway_domain::{ClientCapabilities, ClientLink, Era, Event, Exchange, Notice, RawObject, Subject};
+use gateway_domain::{ClientCapabilities, ClientLink, Event, Notice, RawObject};
 use gateway_protocol::{
     Request, RequestId,
     client::questions::{Asked, Attribution, Candidate, Question, ROOTS_WAIT, attribute, attribute_log},
-    method,
 };
 use tokio::time::timeout;
 
@@ -23,7 +22,7 @@ impl Link {
     }
 
     fn question(self: &Arc<Self>, question: Question) {
-        let (attribution, call) = self.find(|calls| attribute(calls));
+        let (attribution, call) = self.find(|call| call.may_ask, |calls| attribute(calls));
         match (attribution, call) {
             (_, Some(call)) => {
                 if let Err(refusal) = call.ask(question) {
@@ -69,7 +68,7 @@ impl Link {
     /// Passes a log message on to the call it belongs to, else to the owner of the session. Returns whether
     /// anybody wanted it.
     pub(crate) fn logged(&self, params: RawObject) -> bool {
-        match self.find(|calls| attribute_log(calls)) {
+        match self.find(|call| call.may_log, |calls| attribute_log(calls)) {
             (_, Some(call)) => call.relay.emit(Event::Log(params)),
             (_, None) => self.tell_owner(Notice::Log(params)),
         }
@@ -93,9 +92,13 @@ impl Link {
     }
 
     /// The call that something belongs to which names none.
-    fn find(&self, rule: fn(Vec<Candidate<'_>>) -> Attribution) -> (Attribution, Option<Arc<CallState>>) {
+    fn find(
+        &self,
+        among: fn(&CallState) -> bool,
+        rule: fn(Vec<Candidate<'_>>) -> Attribution,
+    ) -> (Attribution, Option<Arc<CallState>>) {
         let table = self.table();
-        let attribution = rule(table.candidates());
+        let attribution = rule(table.candidates(among));
         let call = match attribution {
             Attribution::Call(id) => table.pending.get(id).and_then(|waiter| waiter.call.clone()),
             Attribution::Nobody | Attribution::Unclear => None,
@@ -105,10 +108,10 @@ impl Link {
 }
 
 impl Table {
-    fn candidates(&self) -> Vec<Candidate<'_>> {
+    fn candidates(&self, among: fn(&CallState) -> bool) -> Vec<Candidate<'_>> {
         let calls = self.pending.iter().filter_map(|(id, waiter)| Some((id, waiter.call.as_deref()?)));
-        let audible = calls.filter(|(_, call)| call.is_audible);
-        audible
+        calls
+            .filter(|(_, call)| among(call))
             .map(|(call, state)| Candidate {
                 call,
                 owner: &state.owner,
@@ -123,17 +126,3 @@ pub(super) const OUTSIDE: usize = 4;
 
 /// How long after it asked a server waits for its session to have an owner.
 const OWNED: std::time::Duration = std::time::Duration::from_millis(500);
-
-/// Whether a call can be the reason of what a server of this era says by itself.
-pub(crate) fn is_audible(era: Era, subject: &Subject, exchange: &Exchange) -> bool {
-    match (era, subject) {
-        // It logs for nobody else, and asks nothing.
-        (Era::Modern, _) => exchange.log_level.is_some(),
-        (Era::Legacy, Subject::Completion(_) | Subject::Task { .. }) => false,
-        (Era::Legacy, Subject::Other { method }) => !NEVER_ASK.contains(&&**method),
-        (Era::Legacy, Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. }) => true,
-    }
-}
-
-/// Looks at core tasks while another request waits for their result.
-const NEVER_ASK: [&str; 3] = [method::TASKS_GET, method::TASKS_CANCEL, "tasks/list"];

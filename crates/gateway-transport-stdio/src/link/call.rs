@@ -5,8 +5,11 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use gateway_domain::{ClientCapabilities, Exchange, RawObject, SessionKey};
-use gateway_protocol::client::questions::{Question, Questions, Relay};
+use gateway_domain::{ClientCapabilities, Era, Exchange, RawObject, SessionKey, Subject};
+use gateway_protocol::{
+    client::questions::{Question, Questions, Relay},
+    method,
+};
 use tokio::sync::Notify;
 
 /// A call under way, as callers and the reader share it.
@@ -16,21 +19,25 @@ pub(crate) struct CallState {
     pub(crate) relay: Relay,
     pub(super) owner: SessionKey,
     pub(super) capabilities: ClientCapabilities,
-    /// Whether the server may take it for the reason of a question or of a log message.
-    pub(crate) is_audible: bool,
+    /// Whether the server may ask something on its behalf.
+    pub(crate) may_ask: bool,
+    /// Whether the server may log something on its behalf.
+    pub(super) may_log: bool,
     pub(super) parked: AtomicBool,
     questions: Mutex<Questions>,
     news: Notify,
 }
 
 impl CallState {
-    /// A call of this exchange.
-    pub(crate) fn new(exchange: &Exchange, is_audible: bool) -> Self {
+    /// A call of this exchange to a server of this era.
+    pub(crate) fn new(era: Era, subject: &Subject, exchange: &Exchange) -> Self {
         Self {
             relay: Relay::new(exchange),
             owner: exchange.session.clone(),
             capabilities: exchange.capabilities.clone(),
-            is_audible,
+            may_ask: era == Era::Legacy && may_ask(subject),
+            // A modern server logs for nobody else (protocol.md §11.8).
+            may_log: era == Era::Legacy || exchange.log_level.is_some(),
             parked: AtomicBool::new(false),
             questions: Mutex::default(),
             news: Notify::new(),
@@ -75,5 +82,17 @@ impl CallState {
     pub(crate) fn questions(&self) -> MutexGuard<'_, Questions> {
         // No code that can panic runs under the lock.
         self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a legacy server may need answers for this. Looks at a core task do not: they come while another request
+/// waits for its result.
+fn may_ask(subject: &Subject) -> bool {
+    match subject {
+        Subject::Completion(_) | Subject::Task { .. } => false,
+        Subject::Other { method } => {
+            ![method::TASKS_GET, method::TASKS_CANCEL, "tasks/list"].contains(&&**method)
+        }
+        Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => true,
     }
 }

@@ -28,7 +28,6 @@ use tokio::{
 
 use self::listener::Listener;
 pub(crate) use self::{
-    asked::is_audible,
     call::CallState,
     listener::Said,
     request::{Answer, InFlight},

@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     CallerError, ClientCapabilities, ClientLink, DownstreamFault, DownstreamName, DownstreamSession, Era,
-    Error, EventSink, Exchange, InputRequired, LogLevel, Notice, Outcome, ParkedCall, RawObject, Session,
-    SessionKey, State,
+    Error, EventSink, Exchange, InputRequired, LogLevel, Notice, Outcome, ParkedCall, RawObject, Reference,
+    Session, SessionKey, State, Subject,
 };
 use gateway_transport_stdio::{StdioConfig, StdioSession};
 
@@ -194,6 +194,29 @@ async fn one_legacy_clients_calls_run_side_by_side_and_the_last_is_asked() {
     };
     let (slow, ()) = tokio::join!(slow, asks);
     assert!(complete(slow).as_str().contains(r#""code":-1"#));
+}
+
+#[tokio::test]
+async fn what_asks_nothing_takes_no_turn_and_is_not_asked() {
+    // As with a core task: one request waits for its result, others look at it.
+    let cases = r#"*tasks/result*) result=$id;;
+        *tasks/get*) ask s sampling/createMessage '{}'; result "$id" '{"status":"input_required"}';;
+        *completion*) result "$id" '{}';;
+        *'"id":"s"'*) result "$result" '{}';;"#;
+    let (session, seen) = asking(cases, |_| {}).await;
+    let (a, given) = (of(Era::Modern, "a"), params("{}"));
+    let other = |method: &str| Subject::Other { method: method.into() };
+    let (waits, looks) = (other("tasks/result"), other("tasks/get"));
+    let waiting = session.call(&waits, &given, &a);
+    let looking = async {
+        seen.times(1, "tasks/result").await;
+        complete(session.call(&looks, &given, &a).await);
+        let reference = Subject::Completion(Reference::Prompt("p".into()));
+        complete(session.call(&reference, &given, &a).await);
+    };
+    let (waiting, ()) = tokio::join!(waiting, looking);
+    let (_, parked) = asked(waiting);
+    complete(parked.resume(&object(r#"{"q1":{}}"#), &a).await);
 }
 
 #[tokio::test]
