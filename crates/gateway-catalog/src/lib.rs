@@ -15,7 +15,7 @@
 //! use std::sync::Arc;
 //!
 //! use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Source};
-//! use gateway_domain::{Caller, Directory, Error, Exchange, View};
+//! use gateway_domain::{Caller, Directory, Error, Exchange, ListKind, View};
 //!
 //! /// The first page of everything that these downstreams offer.
 //! async fn first_page(
@@ -25,7 +25,7 @@
 //! ) -> Result<String, Error> {
 //!     let catalog = LiveCatalog::start(CatalogConfig::default(), sessions, sources);
 //!     let page = catalog.list(ListKind::Tools, &View::All, &Caller::anonymous(), exchange, None).await?;
-//!     Ok(page.tools.to_string())
+//!     Ok(page.items.to_string())
 //! }
 //! ```
 

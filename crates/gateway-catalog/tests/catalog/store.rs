@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_catalog::{CatalogConfig, ListKey, ListStore, MemoryStore, StoreError, StoredList, ToolFilter};
-use gateway_domain::{DownstreamObserver, DownstreamState, RawJson, View};
+use gateway_domain::{DownstreamObserver, DownstreamState, ListKind, RawJson, View};
 use tokio::time::Instant;
 
 use crate::{
