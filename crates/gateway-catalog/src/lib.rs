@@ -30,21 +30,28 @@
 //! ```
 
 mod cache;
+mod capabilities;
 mod config;
 mod definition;
+mod item;
+mod item_view;
+mod links;
 mod listings;
 mod live;
 mod offer;
 mod private;
 mod refresh;
 mod resolve;
+mod schema;
 mod shared;
 mod signal;
 mod store;
 mod tracked;
+mod uris;
 mod view;
 mod walk;
 mod warnings;
+mod words;
 
 pub use config::{CatalogConfig, Source, ToolFilter};
 pub use listings::Listings;
