@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use gateway_aggregate::mark_uri;
 use gateway_domain::{Caller, DownstreamName, Outcome, PeerError, RawJson, RawObject};
 
 use crate::{
@@ -35,9 +36,15 @@ impl Words {
         }
     }
 
-    /// `notifications/resources/updated`; it may be about a resource below the one that is watched.
+    /// `notifications/resources/updated`. It may be about a resource below the one that is watched, which clients
+    /// recognise by what both begin with: below a marked one all are marked.
     pub(crate) fn updated(&self, params: RawObject) -> RawObject {
-        let changed = uris::in_member(&params, "uri", &mut |uri| self.uri(uri));
+        let is_marked = matches!(&self.said, Said::Resource { asked, own } if asked != own);
+        let mut words = |uri: &str| match is_marked {
+            true => self.uri(uri).or_else(|| mark_uri(self.downstream.as_str(), uri)),
+            false => self.uri(uri),
+        };
+        let changed = uris::in_member(&params, "uri", &mut words);
         parsed(changed, params)
     }
 

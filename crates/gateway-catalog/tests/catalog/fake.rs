@@ -109,6 +109,8 @@ pub(crate) struct Script {
     pub(crate) instructions: Option<String>,
     /// Whether it says that only who asks may be shown its lists.
     pub(crate) is_private: bool,
+    /// How much longer its other lists take than that of its tools.
+    pub(crate) others_delay: Duration,
 }
 
 impl Script {
@@ -128,6 +130,7 @@ impl Script {
             capabilities: String::new(),
             instructions: None,
             is_private: false,
+            others_delay: Duration::ZERO,
         }
     }
 
@@ -224,7 +227,7 @@ impl Fake {
 impl FakeSession {
     async fn other(&self, script: &Script, list: ListKind) -> Result<ListPage, Error> {
         self.fake.others.lock().unwrap().push(list);
-        tokio::time::sleep(script.page_delay).await;
+        tokio::time::sleep(script.page_delay + script.others_delay).await;
         let known = script.others.iter().find(|(known, _)| *known == list);
         let items = known.map_or_else(|| Ok(Vec::new()), |(_, items)| items.clone());
         let items = items.map_err(|fault| fault.before(&self.fake.name))?;
