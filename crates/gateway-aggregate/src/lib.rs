@@ -7,7 +7,10 @@
 //! | [`fit`] | gives tools whose names clients would refuse a stable alias, drops what nobody could use, and says so; one bad tool never hides another |
 //! | [`build`] | puts every tool under `downstream__tool` and merges all listings into one sorted [`Catalog`]; strict, the first fault is the result |
 //! | [`page`] | cuts a page out of a catalogue, with a cursor that survives additions and removals |
+//! | [`page_of`] | the same for any other list that is sorted by its names |
 //! | [`resolve`] | takes a called name apart again |
+//! | [`Ownership`] | tells whose a resource URI is, and marks it reversibly where several downstreams have it |
+//! | [`merge_instructions`] | puts the instructions of all under headings, within a limit |
 //!
 //! **Must not know**: async, I/O, clocks, sessions, configuration files, how a call reaches its downstream.
 //! The same input gives the same output, whatever the order of the listings and of the tools in them.
@@ -45,9 +48,11 @@
 
 mod build;
 mod fit;
+mod instructions;
 mod listing;
 mod page;
 mod resolve;
+mod uri;
 
 pub use build::{BuildError, build};
 pub use fit::{Change, Characters, DropCause, FitReport, FitRules, Fitted, Misfit, fit};
@@ -55,6 +60,8 @@ pub use gateway_domain::{
     Catalog, CatalogEntry, DuplicateName, NAMESPACE_SEPARATOR, RawJson, RawObject, Tool, ToolRef,
     ToolRefError,
 };
+pub use instructions::merge_instructions;
 pub use listing::Listing;
-pub use page::{CursorFault, PageError, page};
+pub use page::{CursorFault, PageError, page, page_of};
 pub use resolve::{ResolveError, resolve};
+pub use uri::{Owned, Owners, Ownership, UriTemplate, has_scheme, mark_uri, unmark_uri};

@@ -25,6 +25,27 @@ pub fn page(catalog: &Catalog, cursor: &str, size: usize) -> Result<(Catalog, St
     Ok((page, next.unwrap_or_default()))
 }
 
+/// As [`page`], of any entries in the byte order of their names, each name once.
+///
+/// # Errors
+/// As [`page`].
+pub fn page_of<'a, T>(
+    entries: &'a [T],
+    name: impl Fn(&T) -> &str,
+    cursor: &str,
+    size: usize,
+) -> Result<(&'a [T], String), PageError> {
+    if size == 0 {
+        return Err(PageError::ZeroSize);
+    }
+    let after = decode(cursor)?;
+    let start = after.map_or(0, |after| entries.partition_point(|entry| *name(entry) <= *after));
+    let rest = &entries[start..];
+    let shown = &rest[..size.min(rest.len())];
+    let next = shown.last().filter(|_| shown.len() < rest.len()).map(|last| encode(name(last)));
+    Ok((shown, next.unwrap_or_default()))
+}
+
 /// Why there is no page. Both are the caller's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
@@ -88,6 +109,11 @@ mod tests {
             (page.entries().iter().map(CatalogEntry::name).collect::<Vec<_>>(), next.as_str())
         });
         assert_eq!(found, expected.as_ref().map(|(page, next)| (page.to_vec(), *next)));
+        let mut sorted = names.to_vec();
+        sorted.sort_unstable();
+        let other = page_of(&sorted, |name| name, cursor, size);
+        let other = other.as_ref().map(|(page, next)| (page.to_vec(), next.as_str()));
+        assert_eq!(other, expected.as_ref().map(|(page, next)| (page.to_vec(), *next)));
     }
 
     #[test]

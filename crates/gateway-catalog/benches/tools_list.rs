@@ -16,8 +16,7 @@ use divan::{Bencher, black_box};
 use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Signal, Source, ToolFilter};
 use gateway_domain::{
     Caller, ClientCapabilities, Directory, DownstreamFault, DownstreamName, DownstreamSession, Era, Error,
-    Exchange, Outcome, ParamHeader, Params, PeerInfo, RawObject, Session, SessionKey, Silent, Tool, ToolPage,
-    View,
+    Exchange, ListKind, ListPage, Outcome, Params, PeerInfo, RawObject, Session, SessionKey, Subject, View,
 };
 
 fn main() {
@@ -37,18 +36,12 @@ impl DownstreamSession for Ready {
         &self.1
     }
 
-    async fn call_tool(
-        &self,
-        _: &str,
-        _: &[ParamHeader],
-        _: &Params,
-        _: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, _: &Subject, _: &Params, _: &Exchange) -> Result<Outcome, Error> {
         Err(DownstreamFault::Closed.before(&self.0))
     }
 
-    async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
-        Ok(ToolPage { tools: (0..20).map(tool).collect(), next_cursor: None, skipped: Vec::new(), ttl: None })
+    async fn list(&self, _: ListKind, _: Option<&str>) -> Result<ListPage, Error> {
+        Ok(ListPage { items: (0..20).map(tool).collect(), ..ListPage::default() })
     }
 
     async fn ping(&self) -> Result<(), Error> {
@@ -57,12 +50,12 @@ impl DownstreamSession for Ready {
 }
 
 /// About 1 KB, as tools of everyday servers are.
-fn tool(number: usize) -> Tool {
+fn tool(number: usize) -> RawObject {
     let text = "What the tool does, said in words. ".repeat(22);
     let definition = format!(
         r#"{{"name":"get_thing_{number}","description":"{text}","inputSchema":{{"type":"object","properties":{{"id":{{"type":"string"}}}}}}}}"#
     );
-    Tool::from_definition(RawObject::parse(definition).expect("JSON")).expect("it has a name")
+    RawObject::parse(definition).expect("JSON")
 }
 
 /// All are ready but the one of this number.
@@ -121,14 +114,8 @@ fn warm_page(bencher: Bencher<'_, '_>, downstreams: usize, silent: Option<usize>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let config = CatalogConfig { page_size: 20 * downstreams, ..CatalogConfig::default() };
     let caller = Caller::anonymous();
-    let exchange = Exchange {
-        era: Era::Modern,
-        session: SessionKey::Legacy { id: "s".into() },
-        capabilities: ClientCapabilities::none(),
-        wants_progress: false,
-        log_level: None,
-        events: Arc::new(Silent),
-    };
+    let session = SessionKey::Legacy { id: "s".into() };
+    let exchange = Exchange::quiet(Era::Modern, session, ClientCapabilities::none());
     let catalog = runtime.block_on(async {
         let sources = (0..downstreams).map(source).collect();
         let catalog = LiveCatalog::start(config, Arc::new(AllReadyBut(silent)), sources);
@@ -139,7 +126,7 @@ fn warm_page(bencher: Bencher<'_, '_>, downstreams: usize, silent: Option<usize>
             .expect("the first page");
         assert!(begun.elapsed() < Duration::from_secs(5), "the first list is answered within the budget");
         let tools = 20 * (downstreams - silent.iter().count());
-        assert!(page.tools.as_bytes().len() > tools * 750, "{tools} tools of about 1 KB");
+        assert!(page.items.as_bytes().len() > tools * 750, "{tools} tools of about 1 KB");
         catalog
     });
     bencher.bench_local(|| {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gateway_domain::{RawJson, RawObject, Tool};
+use gateway_domain::{ListKind, RawJson, RawObject, Tool};
 
 use crate::{
     CatalogConfig, Source,
@@ -23,9 +23,19 @@ pub(crate) struct Cache {
     fails: AtomicBool,
 }
 
-/// A list that need not be read yet.
+/// Whole lists that were read just now, to be kept.
+#[derive(Default)]
+pub(crate) struct Fresh {
+    pub(crate) tools: Vec<RawJson>,
+    pub(crate) prompts: Vec<RawJson>,
+    pub(crate) resources: Vec<RawJson>,
+    pub(crate) templates: Vec<RawJson>,
+}
+
+/// Lists that need not be read yet.
 pub(crate) struct Cached {
     pub(crate) tools: Vec<Tool>,
+    pub(crate) others: [(ListKind, Vec<RawObject>); 3],
     /// How long ago it was read.
     pub(crate) age: Duration,
     /// How long it stays fresh.
@@ -47,24 +57,29 @@ impl Cache {
         // Whatever another process's clock says, no list is fresh for longer than here.
         let left = list.fresh_until.duration_since(now).ok().filter(|left| !left.is_zero())?.min(self.ttl);
         let age = now.duration_since(list.read_at).unwrap_or_default();
-        let read = |definition| Tool::from_definition(RawObject::try_from(definition).ok()?);
-        let tools: Vec<_> = list.definitions.into_iter().filter_map(read).collect();
-        (!tools.is_empty()).then_some(Cached { tools, age, left, read_at: list.read_at })
+        let parsed = |list: Vec<RawJson>| -> Vec<_> {
+            list.into_iter().filter_map(|definition| RawObject::try_from(definition).ok()).collect()
+        };
+        let tools: Vec<_> = parsed(list.definitions).into_iter().filter_map(Tool::from_definition).collect();
+        let others = [
+            (ListKind::Prompts, parsed(list.prompts)),
+            (ListKind::Resources, parsed(list.resources)),
+            (ListKind::ResourceTemplates, parsed(list.templates)),
+        ];
+        let is_empty = tools.is_empty() && others.iter().all(|(_, list)| list.is_empty());
+        (!is_empty).then_some(Cached { tools, others, age, left, read_at: list.read_at })
     }
 
-    /// Keeps a list that was read just now, and gives the time it is dated by. Empty ones are not kept (G-8).
-    pub(crate) async fn put(
-        &self,
-        source: &Source,
-        definitions: Vec<RawJson>,
-        ttl: Duration,
-    ) -> Option<SystemTime> {
-        if definitions.is_empty() {
+    /// Keeps lists that were read just now, and gives the time they are dated by. Empty ones are not kept (G-8).
+    pub(crate) async fn put(&self, source: &Source, fresh: Fresh, ttl: Duration) -> Option<SystemTime> {
+        let Fresh { tools: definitions, prompts, resources, templates } = fresh;
+        if definitions.is_empty() && prompts.is_empty() && resources.is_empty() && templates.is_empty() {
             return None;
         }
         let read_at = (self.clock)();
         let fresh_until = read_at.checked_add(ttl)?;
-        self.bounded(self.store.put(&key(source), StoredList { definitions, read_at, fresh_until })).await;
+        let list = StoredList { definitions, prompts, resources, templates, read_at, fresh_until };
+        self.bounded(self.store.put(&key(source), list)).await;
         Some(read_at)
     }
 

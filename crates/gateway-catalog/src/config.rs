@@ -42,6 +42,15 @@ pub struct CatalogConfig {
     pub private_lists: usize,
     /// How long such a list is remembered. Default 300 s.
     pub private_ttl: Duration,
+    /// How many URIs that callers were shown outside shared lists are remembered to route reads by.
+    /// Default 10,000.
+    pub links: usize,
+    /// How many downstreams are asked at the same time for a resource that nobody is known to have. Default 8.
+    pub asked_at_once: usize,
+    /// The most bytes that the instructions of all downstreams have together. Default 16 KiB.
+    pub instructions_bytes: usize,
+    /// The extensions that are offered to clients if a downstream has them. Default MCP Apps and Tasks.
+    pub extensions: Vec<String>,
     /// The clock that stored lists are dated by, which processes that share a store have in common.
     /// Default [`SystemTime::now`].
     pub wall_clock: fn() -> SystemTime,
@@ -62,6 +71,12 @@ impl Default for CatalogConfig {
             store_timeout: Duration::from_millis(500),
             private_lists: 1_000,
             private_ttl: Duration::from_secs(300),
+            links: 10_000,
+            asked_at_once: 8,
+            instructions_bytes: 16 * 1024,
+            extensions: ["io.modelcontextprotocol/ui", "io.modelcontextprotocol/tasks"]
+                .map(Into::into)
+                .into(),
             wall_clock: SystemTime::now,
         }
     }

@@ -1,15 +1,68 @@
-//! What a tool's definition must look like so that clients can read the list it stands in.
+//! What a definition must look like so that clients can read the list it stands in.
 //!
 //! Official clients refuse a whole list for one definition that breaks the protocol's schema. So one that
-//! does is left out: it costs its own downstream a tool, not every downstream all of theirs. Only what every
+//! does is left out: it costs its own downstream an entry, not every downstream all of theirs. Only what every
 //! revision agrees on is looked at; members that are not known pass.
 
-use gateway_domain::{JsonKind, RawJson, RawObject};
+use gateway_domain::{JsonKind, ListKind, RawJson, RawObject};
 
 /// The most elements of an array that are looked at.
 const ELEMENTS: usize = 10_000;
 
-/// Why a definition would make clients refuse its list, if it would (protocol.md §11.2).
+/// As [`fault`], of an entry of any list (protocol.md §11.1).
+pub(crate) fn fault_in(list: ListKind, definition: &RawObject) -> Option<String> {
+    match list {
+        ListKind::Tools => fault(definition),
+        ListKind::Prompts => missing(definition, &["name"])
+            .or_else(|| wrong_kind(definition, "", &[("arguments", JsonKind::Array)]))
+            .or_else(|| definition.get("arguments").and_then(|arguments| of_arguments(&arguments)))
+            .or_else(|| of_described(definition)),
+        ListKind::Resources => missing(definition, &["uri", "name"])
+            .or_else(|| wrong_kind(definition, "", &[("size", JsonKind::Number)]))
+            .or_else(|| of_described(definition)),
+        ListKind::ResourceTemplates => {
+            missing(definition, &["uriTemplate", "name"]).or_else(|| of_described(definition))
+        }
+    }
+}
+
+fn missing(definition: &RawObject, members: &[&str]) -> Option<String> {
+    let is_there = |member: &str| definition.get(member).is_some_and(|it| it.kind() == JsonKind::String);
+    let member = members.iter().find(|member| !is_there(member))?;
+    Some(format!("it has no string `{member}`"))
+}
+
+/// What prompts, resources and templates have in common.
+fn of_described(definition: &RawObject) -> Option<String> {
+    let members = [
+        ("title", JsonKind::String),
+        ("description", JsonKind::String),
+        ("mimeType", JsonKind::String),
+        ("annotations", JsonKind::Object),
+        ("icons", JsonKind::Array),
+        ("_meta", JsonKind::Object),
+    ];
+    let hints =
+        [("audience", JsonKind::Array), ("priority", JsonKind::Number), ("lastModified", JsonKind::String)];
+    wrong_kind(definition, "", &members)
+        .or_else(|| wrong_kind(&definition.get_object("annotations")?, "annotations.", &hints))
+        .or_else(|| of_icons(&definition.get("icons")?))
+}
+
+fn of_arguments(arguments: &RawJson) -> Option<String> {
+    let members =
+        [("title", JsonKind::String), ("description", JsonKind::String), ("required", JsonKind::Boolean)];
+    let fault = |argument: RawJson| match RawObject::try_from(argument) {
+        Err(_) => Some("its `arguments` has an element that is no object".to_owned()),
+        Ok(argument) if missing(&argument, &["name"]).is_some() => {
+            Some("its `arguments` has an element without a string `name`".to_owned())
+        }
+        Ok(argument) => wrong_kind(&argument, "arguments[].", &members),
+    };
+    arguments.elements(ELEMENTS)?.into_iter().find_map(fault)
+}
+
+/// Why a tool's definition would make clients refuse its list, if it would (protocol.md §11.2).
 pub(crate) fn fault(definition: &RawObject) -> Option<String> {
     let members = [
         ("title", JsonKind::String),
@@ -104,6 +157,51 @@ mod tests {
     fn check(members: &str, expected: Option<&str>) {
         let definition = RawObject::parse(format!(r#"{{"name":"t",{members}}}"#)).unwrap();
         assert_eq!(fault(&definition).as_deref(), expected, "for {members}");
+    }
+
+    #[test]
+    fn what_clients_refuse_other_lists_for() {
+        use ListKind::{Prompts, ResourceTemplates, Resources};
+        for (list, definition, expected) in [
+            (Prompts, r#"{"name":"p"}"#, None),
+            (Prompts, r#"{"name":"p","arguments":[{"name":"a","required":true,"x":1}],"y":null}"#, None),
+            (Prompts, r#"{"title":"p"}"#, Some("it has no string `name`")),
+            (Prompts, r#"{"name":"p","arguments":{}}"#, Some("its `arguments` is no array")),
+            (
+                Prompts,
+                r#"{"name":"p","arguments":[1]}"#,
+                Some("its `arguments` has an element that is no object"),
+            ),
+            (
+                Prompts,
+                r#"{"name":"p","arguments":[{}]}"#,
+                Some("its `arguments` has an element without a string `name`"),
+            ),
+            (
+                Prompts,
+                r#"{"name":"p","arguments":[{"name":"a","required":"no"}]}"#,
+                Some("its `arguments[].required` is no boolean"),
+            ),
+            (Resources, r#"{"uri":"x:1","name":"n","size":3}"#, None),
+            (Resources, r#"{"uri":"x:1"}"#, Some("it has no string `name`")),
+            (Resources, r#"{"uri":5,"name":"n"}"#, Some("it has no string `uri`")),
+            (Resources, r#"{"uri":"x:1","name":"n","size":"3"}"#, Some("its `size` is no number")),
+            (
+                Resources,
+                r#"{"uri":"x:1","name":"n","annotations":{"priority":"1"}}"#,
+                Some("its `annotations.priority` is no number"),
+            ),
+            (ResourceTemplates, r#"{"uriTemplate":"x:{a}","name":"n"}"#, None),
+            (ResourceTemplates, r#"{"uri":"x:{a}","name":"n"}"#, Some("it has no string `uriTemplate`")),
+            (
+                ResourceTemplates,
+                r#"{"uriTemplate":"x:{a}","name":"n","mimeType":1}"#,
+                Some("its `mimeType` is no string"),
+            ),
+        ] {
+            let definition = RawObject::parse(definition).unwrap();
+            assert_eq!(fault_in(list, &definition).as_deref(), expected, "for {definition:?}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! use std::sync::Arc;
 //!
 //! use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Source};
-//! use gateway_domain::{Caller, Directory, Error, Exchange, View};
+//! use gateway_domain::{Caller, Directory, Error, Exchange, ListKind, View};
 //!
 //! /// The first page of everything that these downstreams offer.
 //! async fn first_page(
@@ -25,26 +25,33 @@
 //! ) -> Result<String, Error> {
 //!     let catalog = LiveCatalog::start(CatalogConfig::default(), sessions, sources);
 //!     let page = catalog.list(ListKind::Tools, &View::All, &Caller::anonymous(), exchange, None).await?;
-//!     Ok(page.tools.to_string())
+//!     Ok(page.items.to_string())
 //! }
 //! ```
 
 mod cache;
+mod capabilities;
 mod config;
 mod definition;
+mod item;
+mod item_view;
+mod links;
 mod listings;
 mod live;
 mod offer;
 mod private;
 mod refresh;
 mod resolve;
+mod schema;
 mod shared;
 mod signal;
 mod store;
 mod tracked;
+mod uris;
 mod view;
 mod walk;
 mod warnings;
+mod words;
 
 pub use config::{CatalogConfig, Source, ToolFilter};
 pub use listings::Listings;

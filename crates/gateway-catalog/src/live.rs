@@ -1,23 +1,23 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use gateway_aggregate::merge_instructions;
 use gateway_domain::{
     Caller, CallerError, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations, ListKind,
-    ListRemark, NAMESPACE_SEPARATOR, Offer, OfferedTool, Page, RawJson, RawObject, SessionKey, UnlistedError,
-    View,
+    ListRemark, NAMESPACE_SEPARATOR, Offer, OfferedTool, Page, PeerInfo, SessionKey, UnlistedError, View,
 };
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
-    CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, refresh::refresh_for_ever,
-    shared::Shared, tracked::Tracked,
+    CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, capabilities, private::For,
+    refresh::refresh_for_ever, shared::Shared, signal::Changes, tracked::Tracked,
 };
 
 /// The catalogue of all downstreams, refreshed in the background. Clones share it; the background ends
 /// when [`LiveCatalog::close`] is called or the last clone is dropped.
 #[derive(Clone)]
 pub struct LiveCatalog {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// Locked while one is being ended, so that everybody who closes or changes something waits for that.
     refreshers: Arc<Mutex<Refreshers>>,
 }
@@ -112,7 +112,7 @@ impl LiveCatalog {
             if tracked.source.is_public {
                 return tracked.flush(now);
             }
-            self.shared.forget_private(tracked);
+            self.shared.forget_private(tracked, Changes::ALL);
             false
         });
         flushed.count()
@@ -228,23 +228,12 @@ impl LiveCatalog {
         owner.filter(|owner| owner.source.is_public)
     }
 
-    /// As [`Shared::resolve_private`].
-    pub(crate) async fn resolve_private(
-        &self,
-        view: &View,
-        caller: &Caller,
-        exchange: &Exchange,
-        name: &str,
-    ) -> Option<Result<Option<Arc<OfferedTool>>, Error>> {
-        self.shared.resolve_private(view, caller, exchange, name).await
-    }
-
     /// Those whose lists a view shows, and that are the same for everybody.
     fn concerned(&self, view: &View) -> Vec<Arc<Tracked>> {
         self.behind(view, |source| source.is_public)
     }
 
-    fn behind(&self, view: &View, which: impl Fn(&Source) -> bool) -> Vec<Arc<Tracked>> {
+    pub(crate) fn behind(&self, view: &View, which: impl Fn(&Source) -> bool) -> Vec<Arc<Tracked>> {
         match view {
             View::All => {
                 self.shared.sources().iter().filter(|tracked| which(&tracked.source)).cloned().collect()
@@ -272,13 +261,13 @@ impl LiveCatalog {
     /// A page with what the private downstreams give to this caller.
     async fn private_page(
         &self,
+        list: ListKind,
         private: Vec<Arc<Tracked>>,
-        view: &View,
-        caller: &Caller,
-        exchange: &Exchange,
+        whose: For<'_>,
         cursor: Option<&str>,
     ) -> Result<Page, Error> {
-        let pull = self.shared.pull(private, view, caller, exchange);
+        let view = whose.view;
+        let pull = self.shared.pull(list, private, whose);
         let ((), pulled) = tokio::join!(self.patience(view), pull);
         let remarks = self.remarks(view);
         if self.shared.config.strict && !pulled.failed.is_empty() {
@@ -292,39 +281,60 @@ impl LiveCatalog {
             return Err(UnlistedError { downstreams }.into());
         }
         let mut remarks = remarks?;
+        let views = self.shared.view(view).ok_or_else(|| unknown(view))?;
+        let page = match list {
+            ListKind::Tools => {
+                let more = self.shared.private_entries(whose, &pulled.lists);
+                views.tools.page_with(more, whose.exchange.era, cursor)?
+            }
+            list => {
+                views.items(list).page_with(self.shared.private_items(list, whose, &pulled.lists), cursor)?
+            }
+        };
+        let said = pulled.lists.iter().map(|(_, _, hints)| hints.ttl.unwrap_or_default());
+        let said = said.chain(pulled.failed.iter().map(|_| Duration::ZERO));
+        let ttl = said.chain(self.hints(list, view).0).min().unwrap_or_default();
         remarks.extend(pulled.failed);
         remarks.sort_by(|a, b| a.downstream.cmp(&b.downstream));
-        let list = self.shared.view(view).ok_or_else(|| unknown(view))?;
-        let page = list.page_with(pulled.entries, exchange.era, cursor)?;
-        Ok(Page { remarks, ..page })
+        Ok(Page { remarks, ttl, ..page })
+    }
+
+    /// For how long a page of shared lists is fresh, as far as its downstreams say (`None`: there are none), and
+    /// whether any of them says that it is one caller's.
+    fn hints(&self, list: ListKind, view: &View) -> (Option<Duration>, bool) {
+        let now = Instant::now();
+        let concerned = self.behind(view, |source| source.is_public && source.enabled);
+        let hints: Vec<_> = concerned.iter().filter_map(|tracked| tracked.hints(list, now)).collect();
+        (hints.iter().map(|(ttl, _)| *ttl).min(), hints.iter().any(|(_, is_private)| *is_private))
     }
 }
-
 #[async_trait]
 impl Directory for LiveCatalog {
     async fn list(
         &self,
-        kind: ListKind,
+        list: ListKind,
         view: &View,
         caller: &Caller,
         exchange: &Exchange,
         cursor: Option<&str>,
     ) -> Result<Page, Error> {
-        if kind != ListKind::Tools {
-            return Ok(Page::new(RawJson::array([]), None));
-        }
         if !self.shared.is_closed() {
             let now = Instant::now();
             self.concerned(view).iter().for_each(|tracked| tracked.ask(now));
         }
         let private = self.behind(view, |source| !source.is_public && source.enabled);
         if !private.is_empty() && !self.shared.is_closed() {
-            return self.private_page(private, view, caller, exchange, cursor).await;
+            return self.private_page(list, private, For { view, caller, exchange }, cursor).await;
         }
         self.patience(view).await;
-        let list = self.shared.view(view).ok_or_else(|| unknown(view))?;
+        let views = self.shared.view(view).ok_or_else(|| unknown(view))?;
         let remarks = self.remarks(view)?;
-        Ok(Page { remarks, ..list.page(exchange.era, cursor)? })
+        let page = match list {
+            ListKind::Tools => views.tools.page(exchange.era, cursor)?,
+            list => views.items(list).page(cursor)?,
+        };
+        let (ttl, is_private) = self.hints(list, view);
+        Ok(Page { remarks, is_private, ttl: ttl.unwrap_or_default(), ..page })
     }
 
     fn tool(
@@ -334,7 +344,7 @@ impl Directory for LiveCatalog {
         session: &SessionKey,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        let shared = self.shared.view(view)?.tool(name).cloned();
+        let shared = self.shared.view(view)?.tools.tool(name).cloned();
         shared.or_else(|| self.shared.private_tool(view, caller, session, name))
     }
 
@@ -350,16 +360,31 @@ impl Directory for LiveCatalog {
     }
 
     fn generation(&self, view: &View) -> u64 {
-        self.shared.view(view).map_or(0, |list| list.generation)
+        self.shared.view(view).map_or(0, |views| views.generation())
     }
 
     fn generations(&self, view: &View) -> Generations {
-        Generations { tools: self.generation(view), ..Generations::default() }
+        self.shared.view(view).map(|views| views.generations()).unwrap_or_default()
     }
 
-    async fn offer(&self, _view: &View) -> Offer {
-        let capabilities = RawObject::parse(r#"{"tools":{"listChanged":true}}"#).unwrap_or_default();
-        Offer { capabilities, instructions: None }
+    async fn offer(&self, view: &View) -> Offer {
+        self.patience(view).await;
+        let config = &self.shared.config;
+        let sources = self.behind(view, |source| source.enabled);
+        let peers: Vec<_> = sources.iter().map(|tracked| tracked.peer()).collect();
+        let capabilities = capabilities::union(&peers, *view == View::All, &config.extensions);
+        let said = |(tracked, peer): (&Arc<Tracked>, &Option<PeerInfo>)| {
+            Some((tracked.source.name.to_string(), peer.as_ref()?.instructions.clone()?))
+        };
+        let mut texts: Vec<_> = sources.iter().zip(&peers).filter_map(said).collect();
+        let instructions = match view {
+            View::Downstream(_) => texts.pop().map(|(_, text)| text),
+            View::All => {
+                let texts: Vec<_> = texts.iter().map(|(name, text)| (&**name, &**text)).collect();
+                merge_instructions(&texts, config.instructions_bytes)
+            }
+        };
+        Offer { capabilities, instructions }
     }
 
     async fn changed(&self, view: &View, seen: u64) -> u64 {
@@ -387,7 +412,7 @@ impl Directory for LiveCatalog {
 
 impl fmt::Debug for LiveCatalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools = self.shared.view(&View::All).map_or(0, |all| all.len());
+        let tools = self.shared.view(&View::All).map_or(0, |all| all.tools.len());
         f.debug_struct("LiveCatalog").field("tools", &tools).finish_non_exhaustive()
     }
 }

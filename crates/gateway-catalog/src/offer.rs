@@ -1,15 +1,17 @@
 use std::sync::Arc;
 
 use gateway_aggregate::{FitRules, Listing, fit};
-use gateway_domain::{OfferedTool, Tool, ToolRef};
+use gateway_domain::{Era, OfferedTool, Tool, ToolRef};
 use gateway_protocol::param_headers;
 
-use crate::{Source, definition};
+use crate::{Source, definition, schema, uris};
 
-/// What is offered of one downstream's list.
+/// What is offered of one downstream's tools.
 #[derive(Default)]
 pub(crate) struct Offer {
     pub(crate) tools: Vec<Arc<OfferedTool>>,
+    /// The URIs of views that the tools have; they need not be on any list (protocol.md §16.1).
+    pub(crate) views: Vec<String>,
     /// Exposed names that are not `downstream__original`, with the original name.
     pub(crate) aliases: Vec<(String, String)>,
     /// Tools that are left out, with the reason.
@@ -17,8 +19,8 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Fits what the source's filter has admitted.
-    pub(crate) fn of(source: &Source, tools: Vec<Tool>, rules: &FitRules) -> Self {
+    /// Fits what the source's filter has admitted. The era in which the downstream was listed may not be known.
+    pub(crate) fn of(source: &Source, era: Option<Era>, tools: Vec<Tool>, rules: &FitRules) -> Self {
         let fitted = fit(Listing::new(source.name.as_str(), tools), rules);
         let exposed = |(alias, original): (&str, &str)| {
             (ToolRef::new(source.name.as_str(), alias).to_string(), original.to_owned())
@@ -26,27 +28,39 @@ impl Offer {
         let aliases = fitted.report.aliases().map(exposed).collect();
         let mut dropped: Vec<_> =
             fitted.report.dropped().map(|(tool, cause)| (tool.to_owned(), cause.to_string())).collect();
-        let tools =
-            fitted.listing.tools.into_iter().filter_map(|tool| offer(source, tool, &mut dropped)).collect();
-        Self { tools, aliases, dropped }
+        let mirrors = source.mirrors_headers && era != Some(Era::Legacy);
+        let offer = |tool| offer(source, tool, mirrors, &mut dropped);
+        let tools: Vec<_> = fitted.listing.tools.into_iter().filter_map(offer).collect();
+        let mut views: Vec<_> = tools.iter().flat_map(|offered| uris::of_tool(&offered.tool)).collect();
+        views.sort_unstable();
+        views.dedup();
+        Self { tools, views, aliases, dropped }
     }
 }
 
 /// The tool with what calls to it need; `None` if clients could not read it or it cannot be called over this
 /// transport.
-fn offer(source: &Source, tool: Tool, dropped: &mut Vec<(String, String)>) -> Option<Arc<OfferedTool>> {
+fn offer(
+    source: &Source,
+    tool: Tool,
+    mirrors_headers: bool,
+    dropped: &mut Vec<(String, String)>,
+) -> Option<Arc<OfferedTool>> {
     if let Some(fault) = definition::fault(tool.definition()) {
         dropped.push((tool.original().to_string(), fault));
         return None;
     }
-    let headers = match tool.input_schema().map(|schema| param_headers::find(&schema)) {
-        None => Vec::new(),
-        Some(Ok(headers)) => headers,
-        Some(Err(error)) if source.mirrors_headers => {
-            dropped.push((tool.original().to_string(), error.to_string()));
-            return None;
-        }
-        Some(Err(_)) => Vec::new(),
+    let offered = |tool, headers: Vec<_>| {
+        Some(Arc::new(OfferedTool { downstream: source.name.clone(), tool, headers: headers.into() }))
     };
-    Some(Arc::new(OfferedTool { downstream: source.name.clone(), tool, headers: headers.into() }))
+    let Some(schema) = tool.input_schema() else { return offered(tool, Vec::new()) };
+    match param_headers::find(&schema) {
+        Ok(headers) => offered(tool, headers),
+        Err(error) if mirrors_headers => {
+            dropped.push((tool.original().to_string(), error.to_string()));
+            None
+        }
+        // Nobody reads them here, and clients would drop the tool for them.
+        Err(_) => offered(tool.with("inputSchema", &schema::without_headers(&schema)), Vec::new()),
+    }
 }

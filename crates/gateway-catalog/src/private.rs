@@ -6,14 +6,24 @@ use std::{
     time::Duration,
 };
 
+use gateway_aggregate::{Owners, UriTemplate, mark_uri};
 use gateway_domain::{
     Caller, CatalogEntry, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange, InternalError,
-    ListRemark, NAMESPACE_SEPARATOR, OfferedTool, SessionKey, View,
+    ListKind, ListRemark, NAMESPACE_SEPARATOR, OfferedTool, SessionKey, Tool, View,
 };
 use tokio::{task::JoinSet, time::Instant};
 use tracing::Instrument;
 
-use crate::{offer::Offer, refresh, shared::Shared, tracked::Tracked};
+use crate::{
+    item::{Item, Items, fit_items},
+    item_view::Shown,
+    offer::Offer,
+    refresh,
+    shared::Shared,
+    tracked::Tracked,
+    uris,
+    walk::Hints,
+};
 
 /// What each session was last shown, so that its calls find their tool. Nothing is found under another key.
 pub(crate) struct Routes {
@@ -28,15 +38,23 @@ struct Key {
     caller: Caller,
     session: SessionKey,
     downstream: DownstreamName,
+    list: ListKind,
 }
 
 struct Route {
     read_at: Instant,
-    tools: Tools,
+    content: Content,
 }
 
 /// What a downstream offers to one caller.
 type Tools = Arc<[Arc<OfferedTool>]>;
+
+/// One of its lists.
+#[derive(Clone)]
+pub(crate) enum Content {
+    Tools(Tools),
+    Items(Items),
+}
 
 impl Routes {
     pub(crate) fn new(limit: usize, ttl: Duration) -> Self {
@@ -48,13 +66,13 @@ impl Routes {
         self.known().retain(|key, _| key.downstream != *downstream);
     }
 
-    fn get(&self, key: &Key) -> Option<Tools> {
+    fn get(&self, key: &Key) -> Option<Content> {
         let known = self.known();
-        known.get(key).filter(|route| route.read_at.elapsed() < self.ttl).map(|route| route.tools.clone())
+        known.get(key).filter(|route| route.read_at.elapsed() < self.ttl).map(|route| route.content.clone())
     }
 
     /// Remembers what a session was shown, unless the downstream that showed it has been replaced.
-    fn put(&self, key: Key, tools: Tools, is_current: impl FnOnce() -> bool) {
+    fn put(&self, key: Key, content: Content, is_current: impl FnOnce() -> bool) {
         let mut known = self.known();
         // Under the lock: what is put before the replacement is forgotten with it.
         if self.limit == 0 || !is_current() {
@@ -65,7 +83,7 @@ impl Routes {
             let oldest = known.iter().min_by_key(|(_, route)| route.read_at).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| known.remove(&oldest));
         }
-        known.insert(key, Route { read_at: Instant::now(), tools });
+        known.insert(key, Route { read_at: Instant::now(), content });
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Route>> {
@@ -76,9 +94,18 @@ impl Routes {
 /// What all private downstreams of a view gave to one request.
 #[derive(Default)]
 pub(crate) struct Pulled {
-    pub(crate) entries: Vec<CatalogEntry>,
+    /// In the order of their names.
+    pub(crate) lists: Vec<(DownstreamName, Content, Hints)>,
     /// Those that could not be listed.
     pub(crate) failed: Vec<ListRemark>,
+}
+
+/// For whom a private list is read.
+#[derive(Clone, Copy)]
+pub(crate) struct For<'a> {
+    pub(crate) view: &'a View,
+    pub(crate) caller: &'a Caller,
+    pub(crate) exchange: &'a Exchange,
 }
 
 impl Shared {
@@ -86,56 +113,61 @@ impl Shared {
     /// future ends what it has begun.
     pub(crate) async fn pull(
         self: &Arc<Self>,
+        list: ListKind,
         sources: Vec<Arc<Tracked>>,
-        view: &View,
-        caller: &Caller,
-        exchange: &Exchange,
+        whose: For<'_>,
     ) -> Pulled {
         let deadline = Instant::now() + self.config.budget;
         let (mut pulls, mut left) = (JoinSet::new(), sources.clone());
         for tracked in sources {
-            let (shared, caller, exchange) = (self.clone(), caller.clone(), exchange.clone());
+            let (shared, caller, exchange) = (self.clone(), whose.caller.clone(), whose.exchange.clone());
             let pull = async move {
-                let tools = tokio::time::timeout_at(deadline, shared.pull_one(&tracked, &caller, &exchange));
+                let pull = shared.pull_one(list, &tracked, &caller, &exchange);
+                let pulled = tokio::time::timeout_at(deadline, pull).await;
                 let after = shared.config.budget;
                 let late = |_| Err(DownstreamFault::TimedOut { after }.before(&tracked.source.name));
-                let tools = tools.await.unwrap_or_else(late);
-                (tracked, tools)
+                let pulled = pulled.unwrap_or_else(late);
+                (tracked, pulled)
             };
             pulls.spawn(pull.in_current_span());
         }
         let mut pulled = Pulled::default();
         while let Some(done) = pulls.join_next().await {
             // A panic has been reported by its hook; its downstream is among those that are left.
-            let Ok((tracked, tools)) = done else { continue };
+            let Ok((tracked, done)) = done else { continue };
             left.retain(|other| !Arc::ptr_eq(other, &tracked));
-            let name = tracked.source.name.as_str();
-            match tools {
-                Ok(tools) => pulled.entries.extend(tools.iter().map(|offered| match view {
-                    View::All => CatalogEntry::new(name, offered.tool.clone()),
-                    View::Downstream(_) => CatalogEntry::unprefixed(name, offered.tool.clone()),
-                })),
+            match done {
+                Ok((content, hints)) => pulled.lists.push((tracked.source.name.clone(), content, hints)),
                 Err(error) => pulled.failed.push(failed(&tracked, &error)),
             }
         }
         let panicked = InternalError { what: "reading a list panicked" }.into();
         pulled.failed.extend(left.iter().map(|tracked| failed(tracked, &panicked)));
+        pulled.lists.sort_by(|a, b| a.0.cmp(&b.0));
         pulled
     }
 
     async fn pull_one(
         &self,
+        list: ListKind,
         tracked: &Tracked,
         caller: &Caller,
         exchange: &Exchange,
-    ) -> Result<Tools, Error> {
-        let source = &tracked.source;
-        let listed = refresh::list(self, source, Some(exchange)).await;
-        let (_, walked) = listed.map_err(|unread| unread.error)?;
-        let tools: Tools = Offer::of(source, walked.tools, &self.config.rules).tools.into();
+    ) -> Result<(Content, Hints), Error> {
+        let (source, rules) = (&tracked.source, &self.config.rules);
+        let listed = refresh::list(self, source, list, Some(exchange)).await;
+        let (session, walked) = listed.map_err(|unread| unread.error)?;
+        let hints = walked.hints();
+        let content = match list {
+            ListKind::Tools => {
+                let era = Some(session.peer().era);
+                Content::Tools(Offer::of(source, era, walked.into_tools(), rules).tools.into())
+            }
+            list => Content::Items(fit_items(&source.name, list, walked.into_entries(), rules).items.into()),
+        };
         let is_current = || self.source(&source.name).is_some_and(|now| std::ptr::eq(&*now, tracked));
-        self.routes.put(key(tracked, caller, &exchange.session), tools.clone(), is_current);
-        Ok(tools)
+        self.routes.put(key(list, tracked, caller, &exchange.session), content.clone(), is_current);
+        Ok((content, hints))
     }
 
     /// The tool of this name on the list that this session was last shown.
@@ -147,25 +179,136 @@ impl Shared {
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
         let (tracked, name) = self.private_owner(view, name)?;
-        let tools = self.routes.get(&key(&tracked, caller, session))?;
-        find(&tools, view, name)
+        let content = self.routes.get(&key(ListKind::Tools, &tracked, caller, session))?;
+        content.tool(view, name)
     }
 
     /// As [`Self::private_tool`], and reads the list for this caller if there is none. `None` if no private
     /// downstream could have the name.
     pub(crate) async fn resolve_private(
         &self,
-        view: &View,
-        caller: &Caller,
-        exchange: &Exchange,
+        whose: For<'_>,
         name: &str,
     ) -> Option<Result<Option<Arc<OfferedTool>>, Error>> {
-        let (tracked, name) = self.private_owner(view, name)?;
-        if let Some(tools) = self.routes.get(&key(&tracked, caller, &exchange.session)) {
-            return Some(Ok(find(&tools, view, name)));
+        let (tracked, name) = self.private_owner(whose.view, name)?;
+        let content = self.route(ListKind::Tools, &tracked, whose).await;
+        Some(content.map(|content| content.tool(whose.view, name)))
+    }
+
+    /// The downstream and its own name of a private prompt, whose list is read for this caller if need be.
+    pub(crate) async fn private_prompt(
+        &self,
+        whose: For<'_>,
+        name: &str,
+    ) -> Option<Result<(DownstreamName, Option<Arc<str>>), Error>> {
+        let (tracked, name) = self.private_owner(whose.view, name)?;
+        let content = self.route(ListKind::Prompts, &tracked, whose).await;
+        Some(content.map(|content| {
+            let is_named = |item: &&Arc<Item>| match whose.view {
+                View::All => *item.name == *name,
+                View::Downstream(_) => *item.own == *name,
+            };
+            let found = content.items().iter().find(is_named).map(|item| item.own.clone());
+            (tracked.source.name.clone(), found)
+        }))
+    }
+
+    /// The private downstreams of whose templates, as this session was last shown them, a URI could be.
+    pub(crate) fn private_templates(&self, whose: For<'_>, uri: &str) -> Vec<DownstreamName> {
+        let sources = self.sources();
+        let private = sources.iter().filter(|tracked| !tracked.source.is_public && tracked.source.enabled);
+        let has_it = |tracked: &&Arc<Tracked>| {
+            let key = key(ListKind::ResourceTemplates, tracked, whose.caller, &whose.exchange.session);
+            let Some(content) = self.routes.get(&key) else { return false };
+            let matches = |item: &Arc<Item>| {
+                *item.own == *uri || UriTemplate::parse(&item.own).is_some_and(|known| known.matches(uri))
+            };
+            content.items().iter().any(matches)
+        };
+        private.filter(has_it).map(|tracked| tracked.source.name.clone()).collect()
+    }
+
+    /// The tools of private downstreams as this caller is shown them.
+    pub(crate) fn private_entries(
+        &self,
+        whose: For<'_>,
+        lists: &[(DownstreamName, Content, Hints)],
+    ) -> Vec<CatalogEntry> {
+        let entry = |name: &DownstreamName, tool: &Tool| match whose.view {
+            View::Downstream(_) => CatalogEntry::unprefixed(name.as_str(), tool.clone()),
+            View::All => {
+                let shown = uris::in_tool(tool, &mut |uri| self.shown_uri(whose.caller, name, uri));
+                CatalogEntry::new(name.as_str(), shown.unwrap_or_else(|| tool.clone()))
+            }
+        };
+        let all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
+            content.tools().iter().map(|offered| entry(name, &offered.tool)).collect()
+        };
+        lists.iter().flat_map(all).collect()
+    }
+
+    /// The same of another list.
+    pub(crate) fn private_items(
+        &self,
+        list: ListKind,
+        whose: For<'_>,
+        lists: &[(DownstreamName, Content, Hints)],
+    ) -> Vec<Shown> {
+        let ownership = self.ownership();
+        // Of the templates of private downstreams only those listed here can be told apart.
+        let own = |(name, content, _): &(DownstreamName, Content, Hints)| {
+            let items = content.items().iter().map(|item| UriTemplate::skeleton(&item.own));
+            items.map(|skeleton| (skeleton, name.clone())).collect::<Vec<_>>()
+        };
+        let owners: HashMap<_, _> = lists.iter().flat_map(own).collect();
+        let shown = |name: &DownstreamName, item: &Arc<Item>| match (whose.view, list) {
+            (View::All, ListKind::Resources) => {
+                Shown::under(list, self.shown_uri(whose.caller, name, &item.own), name, item)
+            }
+            (View::All, ListKind::ResourceTemplates)
+                if owners.get(&UriTemplate::skeleton(&item.own)) != Some(name) =>
+            {
+                Shown::under(list, mark_uri(name.as_str(), &item.own), name, item)
+            }
+            (view, list) => Shown::of(list, view, &ownership, name, item),
+        };
+        let all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
+            content.items().iter().map(|item| shown(name, item)).collect()
+        };
+        lists.iter().flat_map(all).collect()
+    }
+
+    /// How a URI of this downstream is shown to a caller on `/mcp`; `None`: as it is. What is shown as it is, and
+    /// on no shared list, is remembered, so that a read of it finds the downstream.
+    pub(crate) fn shown_uri(
+        &self,
+        caller: &Caller,
+        downstream: &DownstreamName,
+        uri: &str,
+    ) -> Option<String> {
+        let ownership = self.ownership();
+        if let Some(marked) = ownership.shown_uri(downstream.as_str(), uri) {
+            return Some(marked);
         }
-        let tools = self.pull_one(&tracked, caller, exchange).await;
-        Some(tools.map(|tools| find(&tools, view, name)))
+        if ownership.owners(uri) != Owners::Unknown {
+            return None;
+        }
+        let other = self.links.owner(caller, uri).filter(|owner| owner != downstream);
+        let is_anothers = other.is_some_and(|owner| self.source(&owner).is_some());
+        let marked = is_anothers.then(|| mark_uri(downstream.as_str(), uri)).flatten();
+        if marked.is_none() {
+            self.links.remember(caller, uri, downstream);
+        }
+        marked
+    }
+
+    /// A list as this session was last shown it, read for it if there is none.
+    async fn route(&self, list: ListKind, tracked: &Tracked, whose: For<'_>) -> Result<Content, Error> {
+        let For { caller, exchange, .. } = whose;
+        match self.routes.get(&key(list, tracked, caller, &exchange.session)) {
+            Some(content) => Ok(content),
+            None => self.pull_one(list, tracked, caller, exchange).await.map(|(content, _)| content),
+        }
     }
 
     /// The private downstream that alone could offer an exposed name, and its own part of the name.
@@ -186,16 +329,36 @@ impl Shared {
     }
 }
 
-fn key(tracked: &Tracked, caller: &Caller, session: &SessionKey) -> Key {
-    Key { caller: caller.clone(), session: session.clone(), downstream: tracked.source.name.clone() }
+fn key(list: ListKind, tracked: &Tracked, caller: &Caller, session: &SessionKey) -> Key {
+    let downstream = tracked.source.name.clone();
+    Key { caller: caller.clone(), session: session.clone(), downstream, list }
 }
 
-fn find(tools: &Tools, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
-    let is_named = |offered: &&Arc<OfferedTool>| match view {
-        View::All => offered.tool.name() == name,
-        View::Downstream(_) => **offered.tool.original() == *name,
-    };
-    tools.iter().find(is_named).cloned()
+impl Content {
+    fn tool(&self, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
+        let is_named = |offered: &&Arc<OfferedTool>| match view {
+            View::All => offered.tool.name() == name,
+            View::Downstream(_) => **offered.tool.original() == *name,
+        };
+        match self {
+            Self::Tools(tools) => tools.iter().find(is_named).cloned(),
+            Self::Items(_) => None,
+        }
+    }
+
+    pub(crate) fn items(&self) -> &[Arc<Item>] {
+        match self {
+            Self::Tools(_) => &[],
+            Self::Items(items) => items,
+        }
+    }
+
+    pub(crate) fn tools(&self) -> &[Arc<OfferedTool>] {
+        match self {
+            Self::Tools(tools) => tools,
+            Self::Items(_) => &[],
+        }
+    }
 }
 
 /// What this caller is told of a downstream that gave it no list, whatever is true for others.

@@ -9,16 +9,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gateway_domain::{DownstreamFault, DownstreamSession, Error, Exchange, Execution, RawJson};
+use gateway_domain::{DownstreamFault, DownstreamSession, Error, Exchange, Execution, ListKind, RawJson};
 use tokio::time::Instant;
 
 use crate::{
     CatalogConfig, Source,
+    cache::Fresh,
+    item::Others,
     offer::Offer,
     shared::Shared,
-    signal::{Health, Heard},
+    signal::{Changes, Health, Heard},
     tracked::{Read, Stage, Tracked},
-    walk::{Bounds, Walk, walk},
+    walk::{Bounds, Hints, Walk, ttl, walk},
 };
 
 /// Keeps one downstream's list fresh whatever happens: a panic is a bug, but no reason never to list that
@@ -56,12 +58,13 @@ async fn until_panic(endless: impl Future<Output = Infallible>) {
     polled.await;
 }
 
-/// Reads the whole list of one downstream from the session of this exchange's client, or from the one that
+/// Reads a whole list of one downstream from the session of this exchange's client, or from the one that
 /// serves everybody. That a session has ended before is no failure of the downstream: the list is read from
 /// another one, once (G-31).
 pub(crate) async fn list(
     shared: &Shared,
     source: &Source,
+    list: ListKind,
     exchange: Option<&Exchange>,
 ) -> Result<(Arc<dyn DownstreamSession>, Walk), Unread> {
     let mut may_try_again = true;
@@ -70,11 +73,11 @@ pub(crate) async fn list(
             Some(exchange) => shared.listings.session_for(&source.name, exchange).await,
             None => shared.listings.session(&source.name).await,
         };
-        let session = session.map_err(|error| Unread { error, stage: Stage::Opening })?;
+        let session = session.map_err(Unread::opening)?;
         // Opening has its own bound; from here the list has to come in time.
-        match read(source, session.as_ref(), &shared.config).await {
+        match read(source, session.as_ref(), list, &shared.config).await {
             Err(error) if may_try_again && had_ended(session.as_ref(), &error) => may_try_again = false,
-            Err(error) => return Err(Unread { error, stage: Stage::Reading }),
+            Err(error) => return Err(Unread { error, session: Some(session) }),
             Ok(walked) => return Ok((session, walked)),
         }
     }
@@ -83,7 +86,18 @@ pub(crate) async fn list(
 /// A list that could not be read.
 pub(crate) struct Unread {
     pub(crate) error: Error,
-    pub(crate) stage: Stage,
+    /// The session it could not be read from, if there was one.
+    session: Option<Arc<dyn DownstreamSession>>,
+}
+
+impl Unread {
+    fn opening(error: Error) -> Self {
+        Self { error, session: None }
+    }
+
+    fn stage(&self) -> Stage {
+        if self.session.is_some() { Stage::Reading } else { Stage::Opening }
+    }
 }
 
 fn had_ended(session: &dyn DownstreamSession, error: &Error) -> bool {
@@ -94,14 +108,26 @@ fn had_ended(session: &dyn DownstreamSession, error: &Error) -> bool {
 async fn read(
     source: &Source,
     session: &dyn DownstreamSession,
+    list: ListKind,
     config: &CatalogConfig,
 ) -> Result<Walk, Error> {
-    let bounds = Bounds { pages: config.max_pages, tools: config.rules.max_tools };
+    let bounds = Bounds { pages: config.max_pages, entries: config.rules.max_tools };
     let after = source.list_timeout;
-    match tokio::time::timeout(after, walk(source, session, bounds)).await {
+    match tokio::time::timeout(after, walk(source, session, list, bounds)).await {
         Ok(walked) => walked,
         Err(_) => Err(DownstreamFault::TimedOut { after }.before(&source.name)),
     }
+}
+
+/// Reads the other lists, side by side. Each has its own deadline, and fails for itself.
+async fn read_others(
+    source: &Source,
+    session: &dyn DownstreamSession,
+    config: &CatalogConfig,
+) -> Vec<(ListKind, Result<Walk, Error>)> {
+    let [prompts, resources, templates] = Others::KINDS.map(|list| read(source, session, list, config));
+    let (prompts, resources, templates) = tokio::join!(prompts, resources, templates);
+    Others::KINDS.into_iter().zip([prompts, resources, templates]).collect()
 }
 
 /// Lists one downstream again and again: when it says that something changed, when its session was lost,
@@ -133,6 +159,10 @@ struct Rounds<'a> {
     delay: Duration,
     /// How long announcements are gathered.
     pause: Duration,
+    /// How many changes have come one soon after the other.
+    quick: u32,
+    /// When to try again what could not all be read.
+    again: Option<Instant>,
     /// The date of the list that is shown, in the store. Only another one is news.
     dated: Option<SystemTime>,
 }
@@ -146,31 +176,35 @@ enum Wakened {
     Told,
 }
 
-/// A list that was read and can be kept for later.
-type Kept = (Vec<RawJson>, Duration);
+/// Lists that were read and can be kept for later, and how long they are fresh.
+type Kept = (Fresh, Duration);
 
 impl<'a> Rounds<'a> {
     fn new(shared: &'a Shared, tracked: &'a Tracked) -> Self {
-        Self { shared, tracked, delay: shared.config.retry.0, pause: shared.config.gather, dated: None }
+        let (delay, pause) = (shared.config.retry.0, shared.config.gather);
+        Self { shared, tracked, delay, pause, quick: 0, again: None, dated: None }
     }
 
     /// One attempt, made visible. The error says when the next is worth it, if that is known.
     async fn refresh(&mut self, may_be_cached: bool) -> Result<(), Option<Duration>> {
         let Self { shared, tracked, .. } = *self;
+        self.again = None;
         let was_ready = tracked.is_ready();
         let is_private = !tracked.source.is_public;
         let is_cached = !is_private && may_be_cached && self.take_cached().await;
         let done = match is_private || is_cached {
             true if was_ready && is_cached => Ok(None),
             true => self.connect().await.map(|()| None),
-            false => self.read().await.map(Some),
+            false => self.read(was_ready).await,
         };
-        let done = done.map_err(|unread| tracked.fail(&unread.error, unread.stage));
+        let done = done.map_err(|unread| tracked.fail(&unread.error, unread.stage()));
         shared.publish(tracked, !was_ready && done.is_ok());
-        if let Some((definitions, ttl)) = done? {
-            self.dated = shared.cache.put(&tracked.source, definitions, ttl).await;
+        if let Some((fresh, ttl)) = done? {
+            self.dated = shared.cache.put(&tracked.source, fresh, ttl).await;
         }
-        self.delay = shared.config.retry.0;
+        if self.again.is_none() {
+            self.delay = shared.config.retry.0;
+        }
         Ok(())
     }
 
@@ -181,8 +215,10 @@ impl<'a> Rounds<'a> {
         let Some(cached) = cached.filter(|cached| self.dated != Some(cached.read_at)) else { return false };
         self.dated = Some(cached.read_at);
         let admitted = cached.tools.into_iter().filter(|tool| source.filter.admits(tool.original()));
-        let offer = Offer::of(source, admitted.collect(), &self.shared.config.rules);
+        let config = &self.shared.config;
+        let offer = Offer::of(source, None, admitted.collect(), &config.rules);
         self.tracked.accept_cached(offer, cached.age, cached.left);
+        self.tracked.accept_cached_others(cached.others, config);
         self.shared.publish(self.tracked, false);
         true
     }
@@ -190,26 +226,70 @@ impl<'a> Rounds<'a> {
     async fn connect(&self) -> Result<(), Unread> {
         let begun = Instant::now();
         let session = self.shared.listings.session(&self.tracked.source.name).await;
-        let session = session.map_err(|error| Unread { error, stage: Stage::Opening })?;
+        let session = session.map_err(Unread::opening)?;
         self.tracked.connected(session.peer(), begun.elapsed());
         Ok(())
     }
 
-    async fn read(&self) -> Result<Kept, Unread> {
-        let Self { shared, tracked, .. } = self;
+    /// Reads all lists. What could be read is kept for later if it is everything.
+    async fn read(&mut self, was_ready: bool) -> Result<Option<Kept>, Unread> {
+        let Self { shared, tracked, .. } = *self;
         let (source, config, begun) = (&tracked.source, &shared.config, Instant::now());
-        let (session, mut walked) = list(shared, source, None).await?;
-        let (ttl, definitions) = (walked.ttl(config), walked.take_definitions());
-        let read = Read {
-            peer: session.peer(),
-            reason: walked.reason(),
-            ttl,
-            is_empty: walked.is_empty() && session.peer().capabilities.contains("tools"),
-            took: begun.elapsed(),
-            offer: Offer::of(source, walked.tools, &config.rules),
+        let (session, mut walked) = match list(shared, source, ListKind::Tools, None).await {
+            Ok(read) => read,
+            Err(unread) => {
+                // The other lists are none the worse for it.
+                if let Some(session) = unread.session.as_ref().filter(|session| session.is_open()) {
+                    let others = read_others(source, session.as_ref(), config).await;
+                    tracked.accept_others(others, config);
+                }
+                return Err(unread);
+            }
         };
-        tracked.accept(read, config);
-        Ok((definitions, ttl))
+        let peer = session.peer();
+        let (said, definitions) = (walked.hints(), walked.take_definitions());
+        let is_empty = walked.is_empty() && peer.capabilities.contains("tools");
+        let (reason, took) = (walked.reason(), begun.elapsed());
+        let offer = Offer::of(source, Some(peer.era), walked.into_tools(), &config.rules);
+        let fresh_for = ttl([said], config);
+        tracked.accept(Read { peer, offer, reason, ttl: fresh_for, said, is_empty, took }, config);
+        let Some((others, said_of_others)) = self.others(session.as_ref(), was_ready).await else {
+            return Ok(None);
+        };
+        let fresh_for = ttl([said].into_iter().chain(said_of_others), config);
+        tracked.hold_for(fresh_for);
+        let tools = definitions.filter(|_| !is_empty);
+        Ok(tools.map(|tools| (Fresh { tools, ..others }, fresh_for)))
+    }
+
+    /// Reads the lists other than that of tools, which is shown before if they take long. `None` if they could not
+    /// all be read to their end.
+    async fn others(
+        &mut self,
+        session: &dyn DownstreamSession,
+        was_ready: bool,
+    ) -> Option<(Fresh, Vec<Hints>)> {
+        let Self { shared, tracked, .. } = *self;
+        let mut reading = pin!(read_others(&tracked.source, session, &shared.config));
+        let mut others = match tokio::time::timeout(shared.config.settle, reading.as_mut()).await {
+            Ok(others) => others,
+            Err(_) => {
+                shared.publish(tracked, !was_ready);
+                reading.await
+            }
+        };
+        let (mut kept, mut said) = (Vec::new(), Vec::new());
+        for (_, walked) in &mut others {
+            if let Ok(walked) = walked {
+                said.push(walked.hints());
+                kept.extend(walked.take_definitions());
+            }
+        }
+        if !tracked.accept_others(others, &shared.config) {
+            self.again = Some(Instant::now() + self.delay(None));
+        }
+        let [prompts, resources, templates] = <[Vec<RawJson>; 3]>::try_from(kept).ok()?;
+        Some((Fresh { tools: Vec::new(), prompts, resources, templates }, said))
     }
 
     /// How long a failed downstream is left alone.
@@ -234,9 +314,11 @@ impl<'a> Rounds<'a> {
                 heard = tracked.source.signal.heard() => heard,
                 () = tracked.wanted() => return Wakened::Told,
                 () = until(tracked.due()) => return Wakened::Old,
+                () = until(self.again) => return Wakened::Told,
             };
             // That it is well again is known, unless something else was said with it.
-            if heard.changed || heard.lost.is_some() || matches!(heard.health, Some(Health::Broken(_))) {
+            if heard.changed.any() || heard.lost.is_some() || matches!(heard.health, Some(Health::Broken(_)))
+            {
                 break heard;
             }
         };
@@ -248,9 +330,12 @@ impl<'a> Rounds<'a> {
             return Wakened::Told;
         }
         // A downstream that announces a change, or ends, whenever it has been listed is listed less and less
-        // often.
-        let often = listed.elapsed() < first;
-        self.pause = if often { (self.pause * 2).min(last) } else { shared.config.gather };
+        // often. One that just changes a few times hears its clients hear of it soon.
+        let since = listed.elapsed();
+        self.quick = if since < first { self.quick + 1 } else { 0 };
+        let is_restless = since < shared.config.gather || self.quick > QUICK;
+        let longest = if is_restless { last } else { shared.config.gather * 4 };
+        self.pause = if self.quick > 0 { (self.pause * 2).min(longest) } else { shared.config.gather };
         tokio::select! {
             () = tokio::time::sleep(self.pause) => {}
             () = tracked.wanted() => {}
@@ -283,14 +368,15 @@ impl<'a> Rounds<'a> {
 
     async fn note(&self, heard: Heard) {
         let Self { shared, tracked, .. } = self;
-        if heard.changed || heard.lost.is_some() {
-            tracked.outdate(heard.changed);
+        let Changes { tools, .. } = heard.changed;
+        if tools || heard.lost.is_some() {
+            tracked.outdate(tools);
         }
-        if heard.changed && tracked.source.is_public {
+        if heard.changed.any() && tracked.source.is_public {
             shared.cache.remove(&tracked.source).await;
         }
-        if heard.changed && !tracked.source.is_public {
-            shared.forget_private(tracked);
+        if heard.changed.any() && !tracked.source.is_public {
+            shared.forget_private(tracked, heard.changed);
         }
         if let Some(reason) = heard.lost {
             tracing::info!(downstream = %tracked.source.name, reason, "session lost, opening another");
@@ -312,3 +398,6 @@ async fn until(moment: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+/// So many changes may come one soon after the other before they are gathered for longer and longer.
+const QUICK: u32 = 8;

@@ -2,52 +2,224 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, Directory, Dispatcher, Error, OfferedTool, Outcome, Subject, Target, TaskSupport, View,
+    Call, CallerError, Directory, Dispatcher, DownstreamName, Error, OfferedTool, Outcome, RawObject,
+    Reference, Subject, Target, TaskSupport, View,
 };
 
-use crate::LiveCatalog;
+use crate::{
+    LiveCatalog,
+    private::For,
+    words::{Said, Words},
+};
 
-/// The *resolve* stage: finds the downstream and its own name for a name that clients are shown, by
-/// looking it up, never by splitting it (design §4).
+mod ask;
+mod owner;
+mod subscriptions;
+
+use self::owner::{Whose, resource_unknown};
+
+/// The *resolve* stage: finds the downstream and its own words for what clients are shown, by looking it up, never
+/// by splitting a name (design §4), and puts what comes back into the words of the client (protocol.md §20.9).
+///
+/// Around a [`Dispatcher`] it is one; around a [`Subscriptions`](gateway_domain::Subscriptions) it is that.
 #[derive(Debug)]
 pub struct Resolve<D> {
     catalog: LiveCatalog,
-    inner: D,
+    inner: Arc<D>,
 }
 
-impl<D: Dispatcher> Resolve<D> {
-    /// Resolves by `catalog` what `inner` then dispatches.
+/// Where a call goes.
+enum Route {
+    To(DownstreamName, Subject),
+    /// To whoever of these has the resource.
+    ToAny(Vec<DownstreamName>, Subject),
+}
+
+impl<D> Resolve<D> {
+    /// Resolves by `catalog` what `inner` then dispatches, or watches.
     pub fn new(catalog: LiveCatalog, inner: D) -> Self {
-        Self { catalog, inner }
+        Self { catalog, inner: Arc::new(inner) }
     }
 
-    async fn find(&self, view: &View, call: &Call, name: &str) -> Result<Option<Arc<OfferedTool>>, Error> {
-        let Call { caller, exchange, .. } = call;
+    async fn route(&self, whose: For<'_>, subject: &Subject, call: &Call) -> Result<Route, Error> {
+        let own_path = match whose.view {
+            View::All => None,
+            View::Downstream(name) if self.catalog.has_view(whose.view) => Some(name),
+            // One that is not there has no tools and no prompts either.
+            View::Downstream(name) => match subject {
+                Subject::Tool { .. } | Subject::Prompt { .. } => None,
+                _ => return Err(CallerError::UnknownDownstream { name: name.to_string() }.into()),
+            },
+        };
+        Ok(match (subject, own_path) {
+            (Subject::Tool { name, .. }, _) => {
+                let Some(offered) = self.tool(whose, name).await? else {
+                    return Err(CallerError::UnknownTool { name: name.to_string() }.into());
+                };
+                Route::To(offered.downstream.clone(), subject_of(&offered))
+            }
+            (Subject::Prompt { name }, _) => {
+                let (downstream, name) = self.prompt(whose, name).await?;
+                Route::To(downstream, Subject::Prompt { name })
+            }
+            (Subject::Completion(Reference::Prompt(name)), _) => {
+                let (downstream, name) = self.prompt(whose, name).await?;
+                Route::To(downstream, Subject::Completion(Reference::Prompt(name)))
+            }
+            (subject, Some(name)) => Route::To(name.clone(), subject.clone()),
+            (Subject::Resource { uri }, None) => match &call.follow_up {
+                Some(follow_up) => self.followed(&follow_up.downstream, uri)?,
+                None => self.resource(whose, uri, |uri| Subject::Resource { uri }).await?,
+            },
+            (Subject::Completion(Reference::Resource(uri)), None) => {
+                let subject = |uri| Subject::Completion(Reference::Resource(uri));
+                self.resource(whose, uri, subject).await?
+            }
+            (Subject::Task { .. }, None) => return Err(CallerError::UnknownTask.into()),
+            (Subject::Other { method }, None) => {
+                return Err(CallerError::UnknownMethod { method: method.to_string() }.into());
+            }
+        })
+    }
+
+    async fn tool(&self, whose: For<'_>, name: &str) -> Result<Option<Arc<OfferedTool>>, Error> {
+        let For { view, caller, exchange } = whose;
         if let Some(found) = self.catalog.tool(view, caller, &exchange.session, name) {
             return Ok(Some(found));
         }
-        if let Some(found) = self.catalog.resolve_private(view, caller, exchange, name).await {
+        if let Some(found) = self.catalog.shared.resolve_private(whose, name).await {
             return found;
         }
-        // A client that remembers a list from before may call before the downstream is there.
+        self.wait_for(view, name).await?;
+        Ok(self.catalog.tool(view, caller, &exchange.session, name))
+    }
+
+    async fn prompt(&self, whose: For<'_>, name: &str) -> Result<(DownstreamName, Arc<str>), Error> {
+        let shared = &self.catalog.shared;
+        let unknown = || CallerError::UnknownPrompt { name: name.to_owned() };
+        if let Some(found) = shared.prompt(whose.view, name) {
+            return Ok(found);
+        }
+        if let Some(found) = shared.private_prompt(whose, name).await {
+            let (downstream, own) = found?;
+            return Ok((downstream, own.ok_or_else(unknown)?));
+        }
+        self.wait_for(whose.view, name).await?;
+        Ok(shared.prompt(whose.view, name).ok_or_else(unknown)?)
+    }
+
+    /// A client that remembers a list from before may call before the downstream is there.
+    async fn wait_for(&self, view: &View, name: &str) -> Result<(), Error> {
         if !self.catalog.listed(view, name).await? {
             self.catalog.patience(view).await;
         }
-        Ok(self.catalog.tool(view, caller, &exchange.session, name))
+        Ok(())
+    }
+
+    /// Where a resource is read, or completed, that a client names on `/mcp`.
+    async fn resource(
+        &self,
+        whose: For<'_>,
+        uri: &Arc<str>,
+        subject: impl Fn(Arc<str>) -> Subject,
+    ) -> Result<Route, Error> {
+        let is_read = matches!(subject(uri.clone()), Subject::Resource { .. });
+        let find = || if is_read { self.owner(whose, uri) } else { self.owner_of_template(whose, uri) };
+        let mut found = find();
+        if matches!(found, Whose::Nobodys) {
+            self.catalog.patience(whose.view).await;
+            found = find();
+        }
+        let candidates = match found {
+            Whose::Of(downstream, own) => return Ok(Route::To(downstream, subject(own))),
+            Whose::OneOf(candidates) => candidates,
+            Whose::Nobodys => self.candidates(if is_read { "resources" } else { "completions" }),
+        };
+        match <[DownstreamName; 1]>::try_from(candidates) {
+            Ok([only]) => Ok(Route::To(only, subject(uri.clone()))),
+            Err(none) if none.is_empty() => Err(resource_unknown(uri)),
+            Err(candidates) => Ok(Route::ToAny(candidates, subject(uri.clone()))),
+        }
+    }
+
+    /// A read that goes on with an earlier one goes where that went.
+    fn followed(&self, downstream: &DownstreamName, uri: &Arc<str>) -> Result<Route, Error> {
+        let uri = match self.marked(uri) {
+            None => uri.clone(),
+            Some((marked, own)) if marked == *downstream => own,
+            Some(_) => return Err(CallerError::UnknownState.into()),
+        };
+        Ok(Route::To(downstream.clone(), Subject::Resource { uri }))
     }
 }
 
 #[async_trait]
-impl<D: Dispatcher> Dispatcher for Resolve<D> {
+impl<D: Dispatcher + 'static> Dispatcher for Resolve<D> {
     async fn dispatch(&self, mut call: Call) -> Result<Outcome, Error> {
-        if let Target::Exposed { view, subject: Subject::Tool { name, .. } } = &call.target {
-            let Some(offered) = self.find(view, &call, name).await? else {
-                return Err(CallerError::UnknownTool { name: name.to_string() }.into());
-            };
-            let (name, headers) = (offered.tool.original().clone(), offered.headers.clone());
-            let subject = Subject::Tool { name, headers, task: TaskSupport::Forbidden };
-            call.target = Target::Downstream { downstream: offered.downstream.clone(), subject };
+        let Target::Exposed { view, subject } = &call.target else {
+            follows(&call)?;
+            return self.inner.dispatch(call).await;
+        };
+        let whose = For { view, caller: &call.caller, exchange: &call.exchange };
+        match self.route(whose, subject, &call).await? {
+            Route::To(downstream, own) => {
+                let words = self.words(view, &call, &downstream, subject, &own);
+                call.target = Target::Downstream { downstream, subject: own };
+                follows(&call)?;
+                let outcome = self.inner.dispatch(call).await?;
+                Ok(match words {
+                    Some(words) => words.put(outcome),
+                    None => outcome,
+                })
+            }
+            Route::ToAny(candidates, own) => self.ask(candidates, own, call).await,
         }
-        self.inner.dispatch(call).await
+    }
+}
+
+impl<D> Resolve<D> {
+    /// How what comes back is put; `None`: as it is.
+    fn words(
+        &self,
+        view: &View,
+        call: &Call,
+        downstream: &DownstreamName,
+        asked: &Subject,
+        own: &Subject,
+    ) -> Option<Words> {
+        let said = match (asked, own) {
+            _ if *view != View::All => return None,
+            (Subject::Tool { .. }, _) => Said::Tool,
+            (Subject::Prompt { .. }, _) => Said::Prompt,
+            (Subject::Resource { uri: asked }, Subject::Resource { uri: own }) => {
+                Said::Resource { asked: asked.clone(), own: own.clone() }
+            }
+            _ => return None,
+        };
+        let (shared, caller) = (self.catalog.shared.clone(), call.caller.clone());
+        Some(Words { shared, caller, downstream: downstream.clone(), said })
+    }
+}
+
+/// A follow-up is for whom asked.
+fn follows(call: &Call) -> Result<(), Error> {
+    let (Some(follow_up), Target::Downstream { downstream, .. }) = (&call.follow_up, &call.target) else {
+        return Ok(());
+    };
+    if follow_up.downstream == *downstream { Ok(()) } else { Err(CallerError::UnknownState.into()) }
+}
+
+fn subject_of(offered: &OfferedTool) -> Subject {
+    let (name, headers) = (offered.tool.original().clone(), offered.headers.clone());
+    Subject::Tool { name, headers, task: task_support(offered.tool.definition()) }
+}
+
+/// `execution.taskSupport` of a definition.
+fn task_support(definition: &RawObject) -> TaskSupport {
+    let execution = definition.get_object("execution");
+    match execution.and_then(|execution| execution.get_text("taskSupport")).as_deref() {
+        Some("optional") => TaskSupport::Optional,
+        Some("required") => TaskSupport::Required,
+        _ => TaskSupport::Forbidden,
     }
 }

@@ -7,12 +7,22 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use gateway_aggregate::{Listing, build};
-use gateway_domain::{Catalog, CatalogEntry, DownstreamName, Error, InternalError, OfferedTool, Tool, View};
+use gateway_aggregate::{Listing, Owned, Ownership, build};
+use gateway_domain::{
+    Catalog, CatalogEntry, DownstreamName, Error, InternalError, ListKind, OfferedTool, Tool, View,
+};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    CatalogConfig, Listings, Source, cache::Cache, private::Routes, tracked::Tracked, view::ListView,
+    CatalogConfig, Listings, Source,
+    cache::Cache,
+    item_view::{ItemView, Shown},
+    links::Links,
+    private::Routes,
+    signal::Changes,
+    tracked::{Known, Tracked},
+    uris,
+    view::{ListView, Views},
 };
 
 /// What all who use the catalogue, and all who keep it fresh, have in common.
@@ -21,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) listings: Arc<dyn Listings>,
     pub(crate) cache: Cache,
     pub(crate) routes: Routes,
+    pub(crate) links: Links,
     /// In the order of their names. Changed by one at a time.
     sources: ArcSwap<Vec<Arc<Tracked>>>,
     snapshot: ArcSwap<Snapshot>,
@@ -40,8 +51,10 @@ pub(crate) struct Progress {
 
 /// What is offered at one moment. Swapped whole.
 struct Snapshot {
-    all: Arc<ListView>,
-    each: HashMap<DownstreamName, Arc<ListView>>,
+    all: Arc<Views>,
+    each: HashMap<DownstreamName, Arc<Views>>,
+    /// Whose the resources are that are on shared lists.
+    ownership: Arc<Ownership>,
     /// Above the generation of any view that is gone: one that appears begins there, so that whoever has
     /// missed that it was gone sees a change all the same, also if it shows nothing yet.
     floor: u64,
@@ -56,13 +69,19 @@ impl Shared {
     ) -> Self {
         let mut sources: Vec<_> = sources.into_iter().map(|source| Arc::new(Tracked::new(source))).collect();
         sources.sort_by(|a, b| a.source.name.cmp(&b.source.name));
-        let empty = || Arc::new(ListView::new(0, Catalog::default(), HashMap::new(), config.page_size));
+        let empty = || Arc::new(Views::empty(0, config.page_size));
         let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
         let each = enabled.map(|tracked| (tracked.source.name.clone(), empty())).collect();
         Self {
-            snapshot: ArcSwap::from_pointee(Snapshot { all: empty(), each, floor: 0 }),
+            snapshot: ArcSwap::from_pointee(Snapshot {
+                all: empty(),
+                each,
+                ownership: Arc::default(),
+                floor: 0,
+            }),
             sources: ArcSwap::from_pointee(sources),
             routes: Routes::new(config.private_lists, config.private_ttl),
+            links: Links::new(config.links),
             rebuilding: Mutex::new(()),
             progress: watch::Sender::new(Progress { refreshes: 0, last_ready: None }),
             closed: AtomicBool::new(false),
@@ -96,7 +115,7 @@ impl Shared {
         self.wake();
     }
 
-    pub(crate) fn view(&self, view: &View) -> Option<Arc<ListView>> {
+    pub(crate) fn view(&self, view: &View) -> Option<Arc<Views>> {
         let snapshot = self.snapshot.load();
         match view {
             View::All => Some(snapshot.all.clone()),
@@ -113,6 +132,18 @@ impl Shared {
         self.closed.store(true, Ordering::Release);
         self.sources.load().iter().for_each(|tracked| tracked.retire());
         self.wake();
+    }
+
+    /// Whose a prompt is that is on a shared list, and its own name.
+    pub(crate) fn prompt(&self, view: &View, name: &str) -> Option<(DownstreamName, Arc<str>)> {
+        let views = self.view(view)?;
+        let shown = views.prompts.find(name)?;
+        Some((shown.downstream.clone(), shown.item.own.clone()))
+    }
+
+    /// Whose the resources are that are on shared lists.
+    pub(crate) fn ownership(&self) -> Arc<Ownership> {
+        self.snapshot.load().ownership.clone()
     }
 
     /// Makes what a refresh brought visible, then tells those who wait.
@@ -139,17 +170,17 @@ impl Shared {
     }
 
     /// Forgets every caller's list of a downstream whose list is not for everybody, and has clients told.
-    pub(crate) fn forget_private(&self, tracked: &Tracked) {
+    pub(crate) fn forget_private(&self, tracked: &Tracked, changes: Changes) {
         self.routes.forget(&tracked.source.name);
         {
             let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
             let old = self.snapshot.load_full();
             let mut each = old.each.clone();
             if let Some(view) = each.get_mut(&tracked.source.name) {
-                *view = Arc::new(view.renewed());
+                *view = Arc::new(view.renewed(changes));
             }
-            let all = Arc::new(old.all.renewed());
-            self.snapshot.store(Arc::new(Snapshot { all, each, floor: old.floor }));
+            let (all, ownership) = (Arc::new(old.all.renewed(changes)), old.ownership.clone());
+            self.snapshot.store(Arc::new(Snapshot { all, each, ownership, floor: old.floor }));
         }
         self.wake();
     }
@@ -167,31 +198,82 @@ impl Shared {
         let old = self.snapshot.load_full();
         let sources = self.sources.load();
         let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
-        let tools: Vec<_> = enabled.map(|tracked| (&tracked.source.name, tracked.tools())).collect();
-        let listings: Vec<_> = tools
-            .iter()
-            .map(|(name, tools)| {
-                Listing::new(name.as_str(), tools.iter().map(|offered| offered.tool.clone()))
-            })
-            .collect();
+        let known: Vec<_> = enabled.map(|tracked| (&tracked.source.name, tracked.known())).collect();
+        let ownership = ownership(&known);
+        let gone = old.each.iter().filter(|(name, _)| known.iter().all(|(kept, _)| kept != name));
+        let floor = gone.map(|(_, views)| views.ceiling()).fold(old.floor, u64::max);
+        let new_views = Arc::new(Views::empty(floor, self.config.page_size));
+        let all = self.next_views(&old.all, &View::All, &known, &ownership)?;
+        let mut each = HashMap::with_capacity(known.len());
+        for one in &known {
+            let (name, before) = (one.0, old.each.get(one.0).unwrap_or(&new_views));
+            let view = View::Downstream(name.clone());
+            let views = self.next_views(before, &view, std::slice::from_ref(one), &ownership)?;
+            each.insert(name.clone(), views);
+        }
+        self.snapshot.store(Arc::new(Snapshot { all, each, ownership: Arc::new(ownership), floor }));
+        Ok(())
+    }
+
+    fn next_views(
+        &self,
+        old: &Arc<Views>,
+        view: &View,
+        known: &[(&DownstreamName, Known)],
+        ownership: &Ownership,
+    ) -> Result<Arc<Views>, Error> {
+        let items = |list: ListKind| -> Arc<ItemView> {
+            let of_one = |(name, known): &(&DownstreamName, Known)| -> Vec<_> {
+                known.others.of(list).iter().map(|i| Shown::of(list, view, ownership, name, i)).collect()
+            };
+            old.items(list).next(known.iter().flat_map(of_one).collect(), self.config.page_size)
+        };
+        Ok(Arc::new(Views {
+            tools: match view {
+                View::All => self.all_tools(&old.tools, known, ownership)?,
+                View::Downstream(_) => self.own_tools(&old.tools, known)?,
+            },
+            prompts: items(ListKind::Prompts),
+            resources: items(ListKind::Resources),
+            templates: items(ListKind::ResourceTemplates),
+        }))
+    }
+
+    fn all_tools(
+        &self,
+        old: &Arc<ListView>,
+        known: &[(&DownstreamName, Known)],
+        ownership: &Ownership,
+    ) -> Result<Arc<ListView>, Error> {
+        let listing = |(name, known): &(&DownstreamName, Known)| {
+            let name = name.as_str();
+            let mut words = |uri: &str| ownership.shown_uri(name, uri);
+            let is_marked = known.views.iter().any(|uri| words(uri).is_some());
+            let mut shown = |tool: &Tool| match is_marked {
+                true => uris::in_tool(tool, &mut words).unwrap_or_else(|| tool.clone()),
+                false => tool.clone(),
+            };
+            Listing::new(name, known.tools.iter().map(|offered| shown(&offered.tool)).collect::<Vec<_>>())
+        };
+        let listings: Vec<_> = known.iter().map(listing).collect();
         // `fit` has made every listing acceptable, so this is a bug if it fails.
         let catalog = build(&listings).map_err(|_| InternalError { what: "fitted listings were refused" })?;
-        let all = self.next(&old.all, catalog, tools.iter().flat_map(|(_, tools)| tools), CatalogEntry::new);
-        let gone = old.each.iter().filter(|(name, _)| tools.iter().all(|(kept, _)| kept != name));
-        let floor = gone.map(|(_, view)| view.generation + 1).fold(old.floor, u64::max);
-        let new_view = ListView::new(floor, Catalog::default(), HashMap::new(), self.config.page_size);
-        let new_view = Arc::new(new_view);
-        let mut each = HashMap::with_capacity(tools.len());
-        for (name, tools) in &tools {
-            let entries =
-                tools.iter().map(|offered| CatalogEntry::unprefixed(name.as_str(), offered.tool.clone()));
-            let catalog =
-                Catalog::new(entries.collect()).map_err(|_| InternalError { what: "a name stands twice" })?;
-            let before = old.each.get(*name).unwrap_or(&new_view);
-            each.insert((*name).clone(), self.next(before, catalog, tools.iter(), CatalogEntry::unprefixed));
-        }
-        self.snapshot.store(Arc::new(Snapshot { all, each, floor }));
-        Ok(())
+        let tools = known.iter().flat_map(|(_, known)| &known.tools);
+        Ok(self.next(old, catalog, tools, CatalogEntry::new))
+    }
+
+    fn own_tools(
+        &self,
+        old: &Arc<ListView>,
+        known: &[(&DownstreamName, Known)],
+    ) -> Result<Arc<ListView>, Error> {
+        let tools = || known.iter().flat_map(|(_, known)| &known.tools);
+        let entry = |offered: &Arc<OfferedTool>| {
+            CatalogEntry::unprefixed(offered.downstream.as_str(), offered.tool.clone())
+        };
+        let catalog = Catalog::new(tools().map(entry).collect());
+        let catalog = catalog.map_err(|_| InternalError { what: "a name stands twice" })?;
+        Ok(self.next(old, catalog, tools(), CatalogEntry::unprefixed))
     }
 
     fn next<'a>(
@@ -211,4 +293,16 @@ impl Shared {
         let tools = tools.map(named).collect();
         Arc::new(ListView::new(old.generation + 1, catalog, tools, self.config.page_size))
     }
+}
+
+fn ownership(known: &[(&DownstreamName, Known)]) -> Ownership {
+    Ownership::new(known.iter().map(|(name, known)| {
+        let own = |list| known.others.of(list).iter().map(|item| &*item.own);
+        let views = known.views.iter().map(String::as_str);
+        Owned {
+            downstream: name.as_str(),
+            uris: own(ListKind::Resources).chain(views).collect(),
+            templates: own(ListKind::ResourceTemplates).collect(),
+        }
+    }))
 }

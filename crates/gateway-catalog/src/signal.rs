@@ -14,12 +14,37 @@ pub struct Signal {
 /// What was told since it was last asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// Whether the downstream's tools have changed.
-    pub(crate) changed: bool,
+    /// Which of the downstream's lists have changed.
+    pub(crate) changed: Changes,
     /// Why the last session ended.
     pub(crate) lost: Option<String>,
     /// What was last said of its health.
     pub(crate) health: Option<Health>,
+}
+
+/// Lists that are said to have changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    /// Resources or their templates.
+    pub(crate) resources: bool,
+}
+
+impl Changes {
+    pub(crate) const ALL: Self = Self { tools: true, prompts: true, resources: true };
+
+    pub(crate) fn any(self) -> bool {
+        self != Self::default()
+    }
+
+    fn note(&mut self, list: ListKind) {
+        match list {
+            ListKind::Tools => self.tools = true,
+            ListKind::Prompts => self.prompts = true,
+            ListKind::Resources | ListKind::ResourceTemplates => self.resources = true,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -30,7 +55,7 @@ pub(crate) enum Health {
 
 impl Heard {
     fn is_nothing(&self) -> bool {
-        !self.changed && self.lost.is_none() && self.health.is_none()
+        !self.changed.any() && self.lost.is_none() && self.health.is_none()
     }
 }
 
@@ -67,8 +92,8 @@ impl Signal {
 }
 
 impl DownstreamObserver for Signal {
-    fn list_changed(&self, _: ListKind) {
-        self.tell(|heard| heard.changed = true);
+    fn list_changed(&self, list: ListKind) {
+        self.tell(|heard| heard.changed.note(list));
     }
 
     fn session_lost(&self, reason: &str) {

@@ -32,11 +32,17 @@ pub struct ListKey {
     pub address: String,
 }
 
-/// A downstream's list as it was read.
+/// A downstream's lists as they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredList {
-    /// The downstream's own definitions, byte for byte, also of tools that are not offered.
+    /// The downstream's own definitions of tools, byte for byte, also of those that are not offered.
     pub definitions: Vec<RawJson>,
+    /// Those of its prompts.
+    pub prompts: Vec<RawJson>,
+    /// Those of its resources.
+    pub resources: Vec<RawJson>,
+    /// Those of its resource templates.
+    pub templates: Vec<RawJson>,
     /// When it was read.
     pub read_at: SystemTime,
     /// Until when it need not be read again.

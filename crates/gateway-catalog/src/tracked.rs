@@ -6,19 +6,24 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{DownstreamState, DownstreamStatus, ListRemark, OfferedTool, PeerInfo, SessionCounts};
+use gateway_domain::{
+    DownstreamState, DownstreamStatus, ListKind, ListRemark, OfferedTool, PeerInfo, SessionCounts,
+};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     CatalogConfig, Source,
+    item::Others,
     offer::Offer,
-    tracked::{demand::Demands, failure::Failure},
+    tracked::{demand::Demands, failure::Failure, others::OtherLists},
+    walk::Hints,
     warnings::Warnings,
 };
 
 mod demand;
 mod failure;
 mod log;
+mod others;
 
 pub(crate) use failure::Stage;
 
@@ -47,6 +52,16 @@ struct Listed {
     is_known: bool,
     /// The last list that could be read; kept while the downstream fails.
     tools: Vec<Arc<OfferedTool>>,
+    /// The URIs of views that those have.
+    views: Arc<[String]>,
+    /// What is wrong with that list.
+    tools_reason: Option<String>,
+    /// What the downstream said of it.
+    said: Hints,
+    /// Its other lists.
+    others: OtherLists,
+    /// What the downstream said of itself when it was last connected to.
+    peer: Option<PeerInfo>,
     /// When that list was read.
     read_at: Option<Instant>,
     /// How long it is fresh after that.
@@ -78,9 +93,17 @@ pub(crate) struct Read<'a> {
     /// Why the list is not whole or not as reported.
     pub(crate) reason: Option<String>,
     pub(crate) ttl: Duration,
+    pub(crate) said: Hints,
     /// Whether the downstream gave no tools at all.
     pub(crate) is_empty: bool,
     pub(crate) took: Duration,
+}
+
+/// What a downstream offers, as far as it is known.
+pub(crate) struct Known {
+    pub(crate) tools: Vec<Arc<OfferedTool>>,
+    pub(crate) views: Arc<[String]>,
+    pub(crate) others: Others,
 }
 
 impl Tracked {
@@ -96,6 +119,8 @@ impl Tracked {
             protocol: None,
             server: None,
             tools: 0,
+            prompts: 0,
+            resources: 0,
             aliases: Vec::new(),
             dropped: Vec::new(),
             started: None,
@@ -111,6 +136,11 @@ impl Tracked {
             is_found_broken: false,
             is_known: false,
             tools: Vec::new(),
+            views: Arc::default(),
+            tools_reason: None,
+            said: Hints::default(),
+            others: OtherLists::default(),
+            peer: None,
             read_at: None,
             ttl: Duration::ZERO,
             asked_at: None,
@@ -129,9 +159,10 @@ impl Tracked {
         let both = |is: fn(&Source) -> bool| is(&old.source) && is(&source);
         let same = old.source.address == source.address && both(|s| s.is_public) && both(|s| s.enabled);
         let mut new = Self::new(source);
-        let (tools, read_at, ttl) = {
+        let (tools, read_at, ttl, others, peer) = {
             let old = old.state();
-            (old.tools.clone(), old.read_at.filter(|_| same), old.ttl)
+            let read_at = old.read_at.filter(|_| same);
+            (old.tools.clone(), read_at, old.ttl, old.others.inherited(), old.peer.clone())
         };
         new.inherit_health(old, read_at.is_some());
         if !same {
@@ -139,13 +170,17 @@ impl Tracked {
         }
         let admitted = tools.into_iter().map(|offered| offered.tool.clone());
         let admitted = admitted.filter(|tool| new.source.filter.admits(tool.original())).collect();
-        let offer = Offer::of(&new.source, admitted, &config.rules);
+        let era = peer.as_ref().map(|peer| peer.era);
+        let offer = Offer::of(&new.source, era, admitted, &config.rules);
         new.may_begin_cached = false;
         if read_at.is_some() {
             {
                 let mut listed = new.state();
                 listed.show(offer);
                 (listed.read_at, listed.ttl, listed.outdated) = (read_at, ttl, true);
+                (listed.status.prompts, listed.status.resources) =
+                    [ListKind::Prompts, ListKind::Resources].map(|list| others.lists.of(list).len()).into();
+                (listed.others, listed.peer) = (others, peer);
             }
             new.settle();
         }
@@ -171,14 +206,18 @@ impl Tracked {
         };
         let mut listed = self.state();
         (listed.failure, listed.is_found_broken) = (failure, is_found_broken);
-        listed.status = DownstreamStatus { required: after.required, state, ..status };
+        let (prompts, resources) = (0, 0);
+        listed.status = DownstreamStatus { required: after.required, state, prompts, resources, ..status };
         listed.show(Offer::default());
     }
 
     pub(crate) fn status(&self, now: Instant) -> DownstreamStatus {
         let listed = self.state();
         let list_age = listed.read_at.map(|read_at| now.saturating_duration_since(read_at));
-        DownstreamStatus { list_age, is_stale: listed.is_stale(now), ..listed.status.clone() }
+        let mut status = listed.status.clone();
+        status.aliases.extend(listed.others.aliases());
+        status.dropped.extend(listed.others.dropped());
+        DownstreamStatus { list_age, is_stale: listed.is_stale(now), ..status }
     }
 
     /// What clients are told, if it is not well.
@@ -208,8 +247,20 @@ impl Tracked {
         }
     }
 
-    pub(crate) fn tools(&self) -> Vec<Arc<OfferedTool>> {
-        self.state().tools.clone()
+    pub(crate) fn known(&self) -> Known {
+        let listed = self.state();
+        let (tools, views) = (listed.tools.clone(), listed.views.clone());
+        Known { tools, views, others: listed.others.lists.clone() }
+    }
+
+    /// What the downstream said of itself; `None` as long as it has not been connected to.
+    pub(crate) fn peer(&self) -> Option<PeerInfo> {
+        self.state().peer.clone()
+    }
+
+    /// Whether it has, or may have, a capability.
+    pub(crate) fn may_have(&self, capability: &str) -> bool {
+        self.state().peer.as_ref().is_none_or(|peer| peer.capabilities.contains(capability))
     }
 
     pub(crate) fn is_settled(&self) -> bool {
@@ -238,6 +289,11 @@ impl Tracked {
         listed.empty_is_news |= was_announced;
     }
 
+    /// The lists together are fresh for this long.
+    pub(crate) fn hold_for(&self, ttl: Duration) {
+        self.state().ttl = ttl;
+    }
+
     /// Shows a list from the store. Whether the downstream can be used is not known by that.
     pub(crate) fn accept_cached(&self, offer: Offer, age: Duration, left: Duration) {
         let mut listed = self.state();
@@ -251,10 +307,15 @@ impl Tracked {
 
     /// Notes that the downstream can be used; what it lists is another matter.
     pub(crate) fn connected(&self, peer: &PeerInfo, took: Duration) {
-        let mut status = self.state().status.clone();
-        self.recover(&mut status, peer, None, took);
+        let (mut status, reason) = {
+            let mut listed = self.state();
+            listed.tools_reason = None;
+            (listed.status.clone(), listed.verdict().1)
+        };
+        self.recover(&mut status, peer, reason, took);
         let mut listed = self.state();
         listed.status = status;
+        listed.peer = Some(peer.clone());
         listed.recover();
     }
 
@@ -269,7 +330,11 @@ impl Tracked {
         let mut status = listed.status.clone();
         drop(listed);
         let other_names = status.aliases != read.offer.aliases || status.dropped != read.offer.dropped;
-        let reason = if keeps { Some(KEPT.to_owned()) } else { read.reason };
+        let reason = {
+            let mut listed = self.state();
+            listed.tools_reason = if keeps { Some(KEPT.to_owned()) } else { read.reason };
+            listed.verdict().1
+        };
         status.tools = if keeps { status.tools } else { read.offer.tools.len() };
         self.recover(&mut status, read.peer, reason, read.took);
         let mut listed = self.state();
@@ -280,10 +345,13 @@ impl Tracked {
         if !keeps {
             listed.show(read.offer);
             (listed.read_at, listed.ttl, listed.empty_is_news) = (Some(now), read.ttl, is_flushed);
+            listed.said = read.said;
         }
+        listed.peer = Some(read.peer.clone());
         listed.recover();
         if other_names && !keeps {
-            log::names(&listed.status);
+            let DownstreamStatus { name, aliases, dropped, .. } = &listed.status;
+            log::names(name, aliases.clone(), dropped.clone());
         }
     }
 
@@ -335,6 +403,7 @@ impl Listed {
 
     fn show(&mut self, offer: Offer) {
         self.status.tools = offer.tools.len();
+        self.views = offer.views.into();
         (self.status.aliases, self.status.dropped) = (offer.aliases, offer.dropped);
         self.tools = offer.tools;
     }

@@ -6,8 +6,71 @@ use std::{
 
 use gateway_aggregate::page;
 use gateway_domain::{
-    CallerError, Catalog, CatalogEntry, Era, Error, InternalError, OfferedTool, Page, RawJson,
+    CallerError, Catalog, CatalogEntry, Era, Error, Generations, InternalError, ListKind, OfferedTool, Page,
+    RawJson,
 };
+
+use crate::{item::Others, item_view::ItemView, signal::Changes};
+
+/// All lists of a view.
+pub(crate) struct Views {
+    pub(crate) tools: Arc<ListView>,
+    pub(crate) prompts: Arc<ItemView>,
+    pub(crate) resources: Arc<ItemView>,
+    pub(crate) templates: Arc<ItemView>,
+}
+
+impl Views {
+    /// Views that show nothing yet.
+    pub(crate) fn empty(generation: u64, page_size: usize) -> Self {
+        let items = || Arc::new(ItemView::new(generation, Vec::new(), page_size));
+        let tools = ListView::new(generation, Catalog::default(), HashMap::new(), page_size);
+        Self { tools: Arc::new(tools), prompts: items(), resources: items(), templates: items() }
+    }
+
+    /// Of tools there is another view.
+    pub(crate) fn items(&self, list: ListKind) -> &Arc<ItemView> {
+        match list {
+            ListKind::Tools | ListKind::Prompts => &self.prompts,
+            ListKind::Resources => &self.resources,
+            ListKind::ResourceTemplates => &self.templates,
+        }
+    }
+
+    pub(crate) fn generations(&self) -> Generations {
+        Generations {
+            tools: self.tools.generation,
+            prompts: self.prompts.generation,
+            resources: self.resources.generation + self.templates.generation,
+        }
+    }
+
+    /// Grows with each of them.
+    pub(crate) fn generation(&self) -> u64 {
+        let Generations { tools, prompts, resources } = self.generations();
+        tools + prompts + resources
+    }
+
+    /// Above the generation of each of its lists.
+    pub(crate) fn ceiling(&self) -> u64 {
+        let items = Others::KINDS.iter().map(|list| self.items(*list).generation);
+        items.fold(self.tools.generation, u64::max) + 1
+    }
+
+    /// The same lists as other generations, those that are said to have changed.
+    pub(crate) fn renewed(&self, changes: Changes) -> Self {
+        let items = |view: &Arc<ItemView>, is_changed| match is_changed {
+            true => Arc::new(view.renewed()),
+            false => view.clone(),
+        };
+        Self {
+            tools: if changes.tools { Arc::new(self.tools.renewed()) } else { self.tools.clone() },
+            prompts: items(&self.prompts, changes.prompts),
+            resources: items(&self.resources, changes.resources),
+            templates: self.templates.clone(),
+        }
+    }
+}
 
 /// One list of tools as clients see it: immutable, shared by all who see the same.
 pub(crate) struct ListView {

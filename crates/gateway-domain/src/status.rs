@@ -51,6 +51,10 @@ pub struct DownstreamStatus {
     pub server: Option<RawJson>,
     /// How many tools are offered to everybody.
     pub tools: usize,
+    /// How many prompts are.
+    pub prompts: usize,
+    /// How many resources are listed, templates not among them.
+    pub resources: usize,
     /// Exposed names that are not `downstream__original`, with the original name.
     pub aliases: Vec<(String, String)>,
     /// Tools that are not offered, with the reason.

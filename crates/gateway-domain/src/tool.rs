@@ -106,9 +106,10 @@ impl Tool {
 
     /// The definition as a client is shown it under `exposed`: only `name` differs, and a tool without an
     /// `inputSchema`, or with one that has no `type`, gets `"type":"object"` there (A-43). A legacy client is not shown an `outputSchema` whose
-    /// root is no object type: it would refuse the whole list (protocol.md §20.8).
+    /// root is no object type: it would refuse the whole list (protocol.md §20.8). Nobody is shown `execution`: the
+    /// tasks it speaks of are not offered (§20.11).
     pub fn render(&self, exposed: &str, era: Era) -> RawJson {
-        let mut edit = self.definition.edit();
+        let mut edit = self.definition.edit().remove("execution");
         if era == Era::Legacy && !self.is_legacy() {
             edit = edit.remove("outputSchema");
         }
@@ -144,6 +145,16 @@ mod tests {
         }
         let unknown: Vec<_> = tool.unknown().map(|(name, _)| name.into_owned()).collect();
         assert_eq!(unknown, ["x-new", "_meta"]);
+    }
+
+    #[test]
+    fn nobody_is_shown_how_tasks_work_in_the_downstream() {
+        let text = r#"{"name":"t","execution":{"taskSupport":"required"},"inputSchema":{"type":"object"},"x":1.0}"#;
+        let tool = Tool::from_definition(RawObject::parse(text).unwrap()).unwrap();
+        for era in [Era::Legacy, Era::Modern] {
+            let expected = r#"{"name":"d__t","inputSchema":{"type":"object"},"x":1.0}"#;
+            assert_eq!(tool.render("d__t", era).as_str(), expected);
+        }
     }
 
     #[test]

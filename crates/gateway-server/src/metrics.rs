@@ -230,6 +230,8 @@ mod tests {
             protocol: None,
             server: None,
             tools: 1,
+            prompts: 0,
+            resources: 0,
             aliases: Vec::new(),
             dropped: Vec::new(),
             started: None,

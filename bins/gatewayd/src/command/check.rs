@@ -80,7 +80,7 @@ fn row(status: &DownstreamStatus) -> String {
     let started = status.started.map_or_else(|| "null".to_owned(), |started| started.as_millis().to_string());
     format!(
         concat!(
-            r#"{{"name":{},"state":{},"reason":{},"protocol":{},"server":{},"tools":{},"prompts":0,"resources":0,"#,
+            r#"{{"name":{},"state":{},"reason":{},"protocol":{},"server":{},"tools":{},"prompts":{},"resources":{},"#,
             r#""aliases":{{{}}},"started_ms":{}}}"#
         ),
         text(Some(status.name.as_str())),
@@ -89,6 +89,8 @@ fn row(status: &DownstreamStatus) -> String {
         text(status.protocol.as_deref()),
         server,
         status.tools,
+        status.prompts,
+        status.resources,
         aliases.join(","),
         started,
     )

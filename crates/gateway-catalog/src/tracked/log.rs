@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway_domain::DownstreamStatus;
+use gateway_domain::{DownstreamName, DownstreamStatus};
 
 /// So many aliases and so many tools left out are logged one by one; the status has them all.
 const LOGGED_NAMES: usize = 20;
@@ -13,16 +13,19 @@ pub(super) fn ready(status: &DownstreamStatus, took: Duration) {
 }
 
 /// Names are the downstream's text, so they are written with their controls escaped.
-pub(super) fn names(status: &DownstreamStatus) {
-    let downstream = &status.name;
-    for (alias, name) in status.aliases.iter().take(LOGGED_NAMES) {
-        tracing::warn!(%downstream, alias, ?name, "tool offered under another name");
+pub(super) fn names(
+    downstream: &DownstreamName,
+    aliases: Vec<(String, String)>,
+    dropped: Vec<(String, String)>,
+) {
+    for (alias, name) in aliases.iter().take(LOGGED_NAMES) {
+        tracing::warn!(%downstream, alias, ?name, "offered under another name");
     }
-    for (name, reason) in status.dropped.iter().take(LOGGED_NAMES) {
-        tracing::warn!(%downstream, ?name, ?reason, "tool left out");
+    for (name, reason) in dropped.iter().take(LOGGED_NAMES) {
+        tracing::warn!(%downstream, ?name, ?reason, "left out of the lists");
     }
-    let more = [&status.aliases, &status.dropped].map(|names| names.len().saturating_sub(LOGGED_NAMES));
+    let more = [&aliases, &dropped].map(|names| names.len().saturating_sub(LOGGED_NAMES));
     if more != [0, 0] {
-        tracing::warn!(%downstream, renamed = more[0], left_out = more[1], "more tools renamed or left out");
+        tracing::warn!(%downstream, renamed = more[0], left_out = more[1], "more renamed or left out");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gateway_catalog::ToolFilter;
-use gateway_domain::{Directory, DownstreamObserver, DownstreamState, View};
+use gateway_domain::{Directory, DownstreamObserver, DownstreamState, ListKind, View};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::fake::{Scene, Script, config, ms, name, view};

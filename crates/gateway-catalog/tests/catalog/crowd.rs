@@ -1,6 +1,6 @@
 //! Many who ask at the same time, and many downstreams.
 
-use gateway_domain::{DownstreamObserver, View};
+use gateway_domain::{DownstreamObserver, ListKind, View};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::fake::{Scene, Script, ms, name};

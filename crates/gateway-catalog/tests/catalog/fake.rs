@@ -15,8 +15,8 @@ use gateway_catalog::{
 };
 use gateway_domain::{
     Caller, ClientCapabilities, Directory, DownstreamFault, DownstreamName, DownstreamSession,
-    DownstreamStatus, Era, Error, Exchange, ListRemark, OfferedTool, Outcome, Page, ParamHeader, Params,
-    PeerInfo, RawObject, Session, SessionCounts, SessionKey, Silent, Tool, ToolPage, View,
+    DownstreamStatus, Era, Error, Exchange, ListKind, ListPage, ListRemark, OfferedTool, Outcome, Page,
+    Params, PeerInfo, RawObject, Session, SessionCounts, SessionKey, Subject, Tool, View,
 };
 use tokio::time::Instant;
 
@@ -102,6 +102,15 @@ pub(crate) struct Script {
     pub(crate) declares_tools: bool,
     /// The tools of callers with a list of their own; everybody else gets `lists`.
     pub(crate) privileged: Vec<(Caller, Vec<Tool>)>,
+    /// Its other lists: one page of these definitions, or a failure. What is not here it does not have.
+    pub(crate) others: Vec<(ListKind, Result<Vec<String>, DownstreamFault>)>,
+    /// More capabilities than `tools`, as members of JSON.
+    pub(crate) capabilities: String,
+    pub(crate) instructions: Option<String>,
+    /// Whether it says that only who asks may be shown its lists.
+    pub(crate) is_private: bool,
+    /// How much longer its other lists take than that of its tools.
+    pub(crate) others_delay: Duration,
 }
 
 impl Script {
@@ -117,11 +126,30 @@ impl Script {
             era: Era::Modern,
             declares_tools: true,
             privileged: Vec::new(),
+            others: Vec::new(),
+            capabilities: String::new(),
+            instructions: None,
+            is_private: false,
+            others_delay: Duration::ZERO,
         }
     }
 
     pub(crate) fn tools(names: &[&str]) -> Self {
         Self::lists(Lists::Pages(vec![tools(names)]))
+    }
+
+    /// The same with another list, of these definitions, and the capability that goes with it.
+    pub(crate) fn and(mut self, list: ListKind, definitions: &[&str]) -> Self {
+        let member = match list {
+            ListKind::ResourceTemplates => ListKind::Resources.member(),
+            list => list.member(),
+        };
+        if !self.capabilities.contains(member) {
+            self.capabilities.push_str(&format!(r#","{member}":{{}}"#));
+        }
+        self.others.retain(|(known, _)| *known != list);
+        self.others.push((list, Ok(definitions.iter().map(|&one| one.to_owned()).collect())));
+        self
     }
 
     pub(crate) fn hanging() -> Self {
@@ -149,6 +177,8 @@ pub(crate) struct Fake {
     opened: Mutex<Vec<Instant>>,
     /// When a first page was asked for.
     listed: Mutex<Vec<Instant>>,
+    /// Which other lists were asked for.
+    others: Mutex<Vec<ListKind>>,
     counts: Mutex<Option<SessionCounts>>,
     /// How many of the next lists are asked for in a session that it has forgotten.
     forgets: AtomicUsize,
@@ -194,6 +224,19 @@ impl Fake {
     }
 }
 
+impl FakeSession {
+    async fn other(&self, script: &Script, list: ListKind) -> Result<ListPage, Error> {
+        self.fake.others.lock().unwrap().push(list);
+        tokio::time::sleep(script.page_delay + script.others_delay).await;
+        let known = script.others.iter().find(|(known, _)| *known == list);
+        let items = known.map_or_else(|| Ok(Vec::new()), |(_, items)| items.clone());
+        let items = items.map_err(|fault| fault.before(&self.fake.name))?;
+        let items = items.into_iter().map(|one| RawObject::parse(one).unwrap()).collect();
+        let ttl = script.ttls.first().copied().map(ms);
+        Ok(ListPage { items, ttl, is_private: script.is_private, ..ListPage::default() })
+    }
+}
+
 struct FakeSession {
     fake: Arc<Fake>,
     peer: PeerInfo,
@@ -217,18 +260,15 @@ impl DownstreamSession for FakeSession {
         &self.peer
     }
 
-    async fn call_tool(
-        &self,
-        _: &str,
-        _: &[ParamHeader],
-        _: &Params,
-        _: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, _: &Subject, _: &Params, _: &Exchange) -> Result<Outcome, Error> {
         Err(DownstreamFault::Closed.before(&self.fake.name))
     }
 
-    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+    async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
         let script = self.fake.script();
+        if list != ListKind::Tools {
+            return self.other(&script, list).await;
+        }
         let page: usize = cursor.map_or(0, |cursor| cursor.parse().unwrap());
         if page == 0 {
             self.fake.listed.lock().unwrap().push(Instant::now());
@@ -238,11 +278,12 @@ impl DownstreamSession for FakeSession {
             }
         }
         tokio::time::sleep(script.page_delay).await;
-        let answer = |tools: Vec<Tool>, next: Option<usize>| ToolPage {
-            tools,
+        let answer = |tools: Vec<Tool>, next: Option<usize>| ListPage {
+            items: tools.into_iter().map(|tool| tool.definition().clone()).collect(),
             next_cursor: next.map(|next| next.to_string()),
-            skipped: Vec::new(),
             ttl: script.ttls.get(page).copied().map(ms),
+            is_private: script.is_private,
+            ..ListPage::default()
         };
         let own = script.privileged.iter().find(|(caller, _)| self.owner.as_ref() == Some(caller));
         let lists = own.map_or(script.lists, |(_, tools)| Lists::Pages(vec![tools.clone()]));
@@ -256,7 +297,7 @@ impl DownstreamSession for FakeSession {
                 answer(tools(&[&format!("tool-{page:03}")]), Some(page + 1))
             }
             Lists::Endless { with_tools: false } => answer(Vec::new(), Some(page + 1)),
-            Lists::Skipped(skipped) => ToolPage { skipped, ..answer(Vec::new(), None) },
+            Lists::Skipped(skipped) => ListPage { skipped, ..answer(Vec::new(), None) },
             Lists::Fails(fault) => return Err(fault.before(&self.fake.name)),
             Lists::HangAfterOne(tools) if page == 0 => answer(tools, Some(1)),
             Lists::HangAfterOne(_) => std::future::pending().await,
@@ -284,6 +325,7 @@ impl Fakes {
             script: Mutex::new(script),
             opened: Mutex::default(),
             listed: Mutex::default(),
+            others: Mutex::default(),
             counts: Mutex::default(),
             forgets: AtomicUsize::new(0),
         };
@@ -323,13 +365,14 @@ impl Fakes {
             }
             Opening::Panics => panic!("as scripted"),
         }
-        let capabilities = if script.declares_tools { r#"{"tools":{}}"# } else { "{}" };
+        let tools = if script.declares_tools { r#""tools":{}"# } else { r#""x":{}"# };
+        let capabilities = format!("{{{tools}{}}}", script.capabilities);
         let peer = PeerInfo {
             era: script.era,
             protocol: "2026-07-28".into(),
             server: None,
             capabilities: RawObject::parse(capabilities).unwrap(),
-            instructions: None,
+            instructions: script.instructions.clone(),
         };
         Ok(Arc::new(FakeSession { fake, peer, owner, is_open: AtomicBool::new(true) }))
     }
@@ -425,12 +468,12 @@ impl Scene {
 
     /// The first page, as JSON text.
     pub(crate) async fn page(&self, view: &View) -> String {
-        self.first(view).await.unwrap().tools.to_string()
+        self.first(view).await.unwrap().items.to_string()
     }
 
     /// The names on the first page.
     pub(crate) async fn names(&self, view: &View) -> Vec<String> {
-        names_on(&self.first(view).await.unwrap().tools)
+        names_on(&self.first(view).await.unwrap().items)
     }
 
     /// What is said of downstreams that are not well: name, state, whether stale, kind.
@@ -447,14 +490,9 @@ pub(crate) fn exchange(caller: &Caller) -> Exchange {
 }
 
 pub(crate) fn exchange_in(era: Era, caller: &Caller) -> Exchange {
-    Exchange {
-        era,
-        session: SessionKey::Modern { caller: caller.clone(), capabilities: ClientCapabilities::none() },
-        capabilities: ClientCapabilities::none(),
-        wants_progress: false,
-        log_level: None,
-        events: Arc::new(Silent),
-    }
+    let capabilities = ClientCapabilities::none();
+    let session = SessionKey::Modern { caller: caller.clone(), capabilities: capabilities.clone() };
+    Exchange::quiet(era, session, capabilities)
 }
 
 pub(crate) fn names_on(page: &gateway_domain::RawJson) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Nobody waits for the slowest (P-W1): when the first list is answered, to the millisecond.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{Directory, DownstreamObserver, View};
+use gateway_domain::{Directory, DownstreamObserver, ListKind, View};
 use tokio::time::Instant;
 
 use crate::fake::{Lists, Scene, Script, ms, view};
@@ -147,7 +147,7 @@ async fn a_closed_catalogue_keeps_what_it_has_and_nobody_waits() {
     let begun = Instant::now();
     let (page, ()) =
         tokio::join!(async { scene.first(&view("b")).await }, async { scene.catalog.close().await });
-    assert_eq!((page.unwrap().tools.as_str(), begun.elapsed()), ("[]", ms(0)));
+    assert_eq!((page.unwrap().items.as_str(), begun.elapsed()), ("[]", ms(0)));
     scene.fake("a").signal.list_changed(ListKind::Tools);
     tokio::time::sleep(ms(3_600_000)).await;
     assert_eq!(scene.fake("a").refreshes(), 1);

@@ -1,7 +1,7 @@
 //! How long lists hold, and what is shown when they do not.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{Directory, DownstreamObserver, DownstreamState, Era, View};
+use gateway_domain::{Directory, DownstreamObserver, DownstreamState, Era, ListKind, View};
 use tokio::time::Instant;
 
 use crate::fake::{Lists, Scene, Script, config, ms, name, tools};

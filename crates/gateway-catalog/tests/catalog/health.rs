@@ -2,7 +2,8 @@
 
 use gateway_catalog::CatalogConfig;
 use gateway_domain::{
-    Caller, Directory, DownstreamFault, DownstreamObserver, DownstreamState, Error, SessionCounts, View,
+    Caller, Directory, DownstreamFault, DownstreamObserver, DownstreamState, Error, ListKind, SessionCounts,
+    View,
 };
 use tokio::time::Instant;
 
@@ -142,7 +143,7 @@ async fn nobody_waits_for_the_first_list_of_what_is_found_broken() {
         let begun = Instant::now();
         (scene.first(&view("a")).await.unwrap(), begun.elapsed())
     };
-    assert_eq!((page.tools.as_str(), waited), ("[]", ms(1_000)));
+    assert_eq!((page.items.as_str(), waited), ("[]", ms(1_000)));
     assert_eq!(page.remarks[0].kind, "downstream_unreachable");
     scene.fake("a").signal.broken("exit status 1");
     tokio::time::sleep(ms(1)).await;
@@ -248,7 +249,7 @@ async fn gw6_in_strict_mode_a_partial_list_is_an_error_that_says_whose() {
     assert!(matches!(error, Error::Unlisted(_)));
     assert_eq!(error.to_string(), "downstreams `dead`, `late` could not be listed");
     assert_eq!(
-        names_on(&scene.first(&view("good")).await.unwrap().tools),
+        names_on(&scene.first(&view("good")).await.unwrap().items),
         ["t"],
         "which concerns this view only"
     );
@@ -258,5 +259,5 @@ async fn gw6_in_strict_mode_a_partial_list_is_an_error_that_says_whose() {
     scene.fake("dead").follow(Script::tools(&["t"]));
     tokio::time::sleep(ms(20_000)).await;
     let page = scene.first_for(&View::All, &Caller::client("desk")).await.unwrap();
-    assert_eq!(names_on(&page.tools), ["dead__t", "good__t", "late__t"]);
+    assert_eq!(names_on(&page.items), ["dead__t", "good__t", "late__t"]);
 }

@@ -1,7 +1,7 @@
 //! Pages as clients read them.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{CallerError, Directory, DownstreamObserver, Era, Error, RawJson, View};
+use gateway_domain::{CallerError, Directory, DownstreamObserver, Era, Error, ListKind, RawJson, View};
 
 use crate::fake::{Lists, Scene, Script, define, ms, names_on, tools, view};
 
@@ -14,7 +14,7 @@ async fn walk(scene: &Scene, view: &View) -> Vec<RawJson> {
     let (mut pages, mut cursor) = (Vec::new(), None);
     loop {
         let page = scene.page_at(view, Era::Modern, cursor.as_deref()).await.unwrap();
-        pages.push(page.tools);
+        pages.push(page.items);
         assert!(pages.len() < 100, "the walk has no end");
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -55,7 +55,7 @@ async fn cursors_are_ours_or_refused() {
         [("YV9fYg", &["a__c"][..]), ("YV9fYQ", &["a__c"]), ("YV9fZA", &[]), ("", &["a__a"])]
     {
         let page = scene.page_at(&View::All, Era::Modern, Some(cursor)).await.unwrap();
-        assert_eq!(names_on(&page.tools), expected, "for {cursor:?}");
+        assert_eq!(names_on(&page.items), expected, "for {cursor:?}");
         assert_eq!(page.next_cursor.is_some(), !expected.is_empty(), "for {cursor:?}");
     }
 }
@@ -64,14 +64,14 @@ async fn cursors_are_ours_or_refused() {
 async fn a_walk_goes_on_when_the_list_changes_under_it() {
     let scene = paged(2, [("a", Script::tools(&["a", "b", "c", "d"]))]);
     let first = scene.first(&View::All).await.unwrap();
-    assert_eq!(names_on(&first.tools), ["a__a", "a__b"]);
+    assert_eq!(names_on(&first.items), ["a__a", "a__b"]);
     tokio::time::sleep(ms(5_000)).await;
     scene.fake("a").follow(Script::tools(&["a", "aa", "c", "d"]));
     scene.fake("a").signal.list_changed(ListKind::Tools);
     scene.catalog.changed(&View::All, scene.catalog.generation(&View::All)).await;
     let cursor = first.next_cursor.as_deref();
     let second = scene.page_at(&View::All, Era::Modern, cursor).await.unwrap();
-    assert_eq!(names_on(&second.tools), ["a__c", "a__d"], "nothing twice, nothing that stayed left out");
+    assert_eq!(names_on(&second.items), ["a__c", "a__d"], "nothing twice, nothing that stayed left out");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +127,7 @@ async fn eras_share_a_page_unless_one_cannot_read_it() {
     for (name, shared) in [("array", false), ("object", true)] {
         let mut pages = Vec::new();
         for era in [Era::Modern, Era::Legacy] {
-            pages.push(scene.page_at(&view(name), era, None).await.unwrap().tools);
+            pages.push(scene.page_at(&view(name), era, None).await.unwrap().items);
         }
         assert!(pages[0].as_str().contains("outputSchema"));
         assert_eq!(pages[1].as_str().contains("outputSchema"), shared, "for {name}");

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gateway_catalog::{CatalogConfig, Resolve, ToolFilter};
 use gateway_domain::{
-    Call, Caller, CallerError, Directory, Dispatcher, DownstreamObserver, Error, Params, Target, View,
+    Call, Caller, CallerError, Directory, Dispatcher, DownstreamObserver, Error, ListKind, Params, Subject,
+    Target, View,
 };
 use tokio::time::Instant;
 
@@ -34,19 +35,19 @@ fn scene() -> Scene {
 }
 
 async fn names(scene: &Scene, view: &View, caller: &Caller) -> Vec<String> {
-    names_on(&scene.first_for(view, caller).await.unwrap().tools)
+    names_on(&scene.first_for(view, caller).await.unwrap().items)
 }
 
 /// The downstream's own name that a call reaches.
 async fn call(scene: &Scene, view: View, caller: &Caller, name: &str) -> Result<String, Error> {
     let recorder = Recorder::default();
     let targets = recorder.0.clone();
-    let target = Target::Exposed { view, name: name.into() };
+    let target = Target::Exposed { view, subject: Subject::tool(name) };
     let (caller, exchange) = (caller.clone(), exchange(caller));
-    let call = Call { target, params: Params::empty(), caller, exchange };
+    let call = Call { target, params: Params::empty(), follow_up: None, caller, exchange };
     Resolve::new(scene.catalog.clone(), recorder).dispatch(call).await?;
     match targets.lock().unwrap().pop() {
-        Some(Target::Tool { name, .. }) => Ok(name.to_string()),
+        Some(Target::Downstream { subject: Subject::Tool { name, .. }, .. }) => Ok(name.to_string()),
         other => panic!("not resolved: {other:?}"),
     }
 }
@@ -82,12 +83,12 @@ async fn g10_pages_are_the_callers_own() {
         scene.catalog.list(ListKind::Tools, &View::All, caller, &exchange(caller), cursor).await.unwrap()
     };
     let first = page(&root(), None).await;
-    assert_eq!(names_on(&first.tools), ["p__drop_table"]);
+    assert_eq!(names_on(&first.items), ["p__drop_table"]);
     let cursor = first.next_cursor.unwrap();
-    assert_eq!(names_on(&page(&root(), Some(&cursor)).await.tools), ["p__read"]);
+    assert_eq!(names_on(&page(&root(), Some(&cursor)).await.items), ["p__read"]);
     let stolen = page(&user(), Some(&cursor)).await;
-    assert_eq!(names_on(&stolen.tools), ["p__read"], "a cursor is a place, not a list");
-    assert_eq!(names_on(&page(&user(), None).await.tools), ["p__read"]);
+    assert_eq!(names_on(&stolen.items), ["p__read"], "a cursor is a place, not a list");
+    assert_eq!(names_on(&page(&user(), None).await.items), ["p__read"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,12 +162,12 @@ async fn g7_g10_a_private_list_that_cannot_be_read_costs_its_own_tools_within_th
         .fake("p")
         .follow(Script { opening: Opening::Fails("http://10.0.0.1 said no"), ..Script::tools(&[]) });
     let page = scene.first_for(&View::All, &user()).await.unwrap();
-    assert_eq!(names_on(&page.tools), ["s__t"]);
+    assert_eq!(names_on(&page.items), ["s__t"]);
     assert_eq!((page.remarks.len(), page.remarks[0].kind), (1, "downstream_unreachable"));
     scene.fake("p").follow(Script::hanging());
     let begun = Instant::now();
     let page = scene.first_for(&View::All, &user()).await.unwrap();
-    assert_eq!((begun.elapsed(), names_on(&page.tools)), (ms(5_000), vec!["s__t".to_owned()]));
+    assert_eq!((begun.elapsed(), names_on(&page.items)), (ms(5_000), vec!["s__t".to_owned()]));
     assert_eq!(page.remarks[0].kind, "downstream_timeout");
     assert_eq!(scene.status("p").state.as_str(), "ready", "one caller's trouble is not everybody's");
 }
@@ -225,7 +226,7 @@ async fn gw6_a_private_list_whose_reading_panics_is_missed() {
         match scene.first_for(&View::All, &user()).await {
             Ok(page) => {
                 assert!(!strict);
-                assert_eq!(names_on(&page.tools), ["s__t"]);
+                assert_eq!(names_on(&page.items), ["s__t"]);
                 assert_eq!((page.remarks.len(), page.remarks[0].kind), (1, "gateway"));
             }
             Err(error) => {

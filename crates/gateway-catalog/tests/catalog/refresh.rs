@@ -1,7 +1,9 @@
 //! What happens after the first list: changes, failures, recovery, lost sessions.
 
 use gateway_catalog::CatalogConfig;
-use gateway_domain::{CallerError, Directory, DownstreamObserver, DownstreamState, Error, RawJson, View};
+use gateway_domain::{
+    CallerError, Directory, DownstreamObserver, DownstreamState, Error, ListKind, RawJson, View,
+};
 use tokio::time::Instant;
 
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
 };
 
 async fn first_page(scene: &Scene, view: &View) -> RawJson {
-    scene.first(view).await.unwrap().tools
+    scene.first(view).await.unwrap().items
 }
 
 fn address(page: RawJson) -> usize {

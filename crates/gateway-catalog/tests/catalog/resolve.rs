@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use gateway_catalog::{CatalogConfig, MemoryStore, Resolve, ToolFilter};
 use gateway_domain::{
     Call, Caller, CallerError, ClientCapabilities, Dispatcher, DownstreamFault, DownstreamObserver, Era,
-    Error, Event, EventSink, Exchange, Outcome, Params, RawObject, SessionKey, Target, View,
+    Error, Exchange, Outcome, Params, RawObject, SessionKey, Subject, Target, View,
 };
 use tokio::time::Instant;
 
@@ -24,32 +24,22 @@ impl Dispatcher for Recorder {
     }
 }
 
-struct Deaf;
-
-impl EventSink for Deaf {
-    fn emit(&self, _: Event) {}
-}
-
 fn call(target: Target) -> Call {
-    let exchange = Exchange {
-        era: Era::Modern,
-        session: SessionKey::Legacy { id: "s".into() },
-        capabilities: ClientCapabilities::none(),
-        wants_progress: false,
-        log_level: None,
-        events: Arc::new(Deaf),
-    };
-    Call { target, params: Params::empty(), caller: Caller::anonymous(), exchange }
+    let session = SessionKey::Legacy { id: "s".into() };
+    let exchange = Exchange::quiet(Era::Modern, session, ClientCapabilities::none());
+    Call { target, params: Params::empty(), follow_up: None, caller: Caller::anonymous(), exchange }
 }
 
 /// What reaches the next stage: downstream, own name, names of mirrored arguments.
 async fn resolve(scene: &Scene, view: View, name: &str) -> Result<(String, String, Vec<String>), Error> {
     let recorder = Recorder::default();
     let targets = recorder.0.clone();
-    let target = Target::Exposed { view, name: name.into() };
+    let target = Target::Exposed { view, subject: Subject::tool(name) };
     Resolve::new(scene.catalog.clone(), recorder).dispatch(call(target)).await?;
     let target = targets.lock().unwrap().pop();
-    let Some(Target::Tool { downstream, name, headers }) = target else { panic!("not resolved: {target:?}") };
+    let Some(Target::Downstream { downstream, subject: Subject::Tool { name, headers, .. } }) = target else {
+        panic!("not resolved: {target:?}")
+    };
     Ok((downstream.to_string(), name.to_string(), headers.iter().map(|h| h.name.to_string()).collect()))
 }
 
@@ -243,8 +233,8 @@ async fn what_is_resolved_already_passes() {
     let scene = Scene::start([("never", Script::hanging())]);
     let recorder = Recorder::default();
     let targets = recorder.0.clone();
-    let target = Target::Tool { downstream: name("other"), name: "t".into(), headers: Arc::from([]) };
+    let target = Target::Downstream { downstream: name("other"), subject: Subject::tool("t") };
     Resolve::new(scene.catalog.clone(), recorder).dispatch(call(target)).await.unwrap();
     let passed = targets.lock().unwrap().pop();
-    assert!(matches!(passed, Some(Target::Tool { downstream, .. }) if downstream == name("other")));
+    assert!(matches!(passed, Some(Target::Downstream { downstream, .. }) if downstream == name("other")));
 }

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_catalog::{CatalogConfig, ListKey, ListStore, MemoryStore, StoreError, StoredList, ToolFilter};
-use gateway_domain::{DownstreamObserver, DownstreamState, RawJson, View};
+use gateway_domain::{DownstreamObserver, DownstreamState, ListKind, RawJson, View};
 use tokio::time::Instant;
 
 use crate::{
@@ -75,7 +75,14 @@ fn key(downstream: &str) -> ListKey {
 
 fn list(definitions: &[&str], fresh_for: Duration) -> StoredList {
     let definitions = definitions.iter().map(|text| RawJson::parse((*text).to_owned()).unwrap()).collect();
-    StoredList { definitions, read_at: wall_clock(), fresh_until: wall_clock() + fresh_for }
+    StoredList {
+        definitions,
+        prompts: Vec::new(),
+        resources: Vec::new(),
+        templates: Vec::new(),
+        read_at: wall_clock(),
+        fresh_until: wall_clock() + fresh_for,
+    }
 }
 
 fn scene(store: &Arc<Recorder>, script: Script) -> Scene {

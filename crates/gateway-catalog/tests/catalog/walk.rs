@@ -67,7 +67,7 @@ async fn lists_are_followed_to_their_end_or_cut_with_a_remark() {
         Lists::Endless { with_tools: false },
         Broken,
         &[],
-        Some("gave no valid answer: 5 pages of tools without a tool"),
+        Some("gave no valid answer: 5 pages of tools without any"),
     )
     .await;
     check(Lists::Skipped(vec!["x".into(), "y".into(), "x".into()]), Degraded, &[], Some("x; y")).await;

@@ -97,6 +97,12 @@ impl RawJson {
         self.bytes
     }
 
+    /// Whether these bytes stand anywhere in it, which is found out fast. For what only concerns values that hold
+    /// some word.
+    pub fn mentions(&self, word: &[u8]) -> bool {
+        memchr::memmem::find(&self.bytes, word).is_some()
+    }
+
     /// The bytes as text.
     pub fn as_str(&self) -> &str {
         // Checked when the value was made; the fallback only spares a panic path.

@@ -4,7 +4,7 @@ use gateway_domain::{
     Era, InputRequired, ListKind, ListPage, Outcome, RawJson, RawObject, State, TaskHandle,
 };
 
-use crate::{Answer, Response, method};
+use crate::{Answer, Response, code, method};
 
 /// The most definitions that are read from one page. More than any list may hold in all.
 const PAGE_LIMIT: usize = 100_000;
@@ -50,6 +50,10 @@ pub fn list_page(list: ListKind, response: Response) -> Result<ListPage, Nonsens
     let (member, method) = (list.member(), method::of_list(list));
     let result = match response.answer {
         Answer::Result(result) => result,
+        // A list that a server does not have is empty (protocol.md §20.10); one without tools is another matter.
+        Answer::Error(error) if error.code == code::METHOD_NOT_FOUND && list != ListKind::Tools => {
+            return Ok(ListPage::default());
+        }
         Answer::Error(error) => {
             let (code, message) = (error.code, error.message());
             return Err(Nonsense { reason: format!("refused `{method}` with error {code}: {message}") });
@@ -119,6 +123,16 @@ mod tests {
         ] {
             assert_eq!(read(Era::Modern, result), modern, "for {result}");
             assert_eq!(read(Era::Legacy, result), "complete", "for {result}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_a_server_does_not_have_is_empty() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
+        for list in ListKind::ALL {
+            let Message::Response(refused) = Message::parse(text.into()).unwrap() else { unreachable!() };
+            let page = list_page(list, refused);
+            assert_eq!(page.is_ok_and(|page| page.items.is_empty()), list != ListKind::Tools, "{list:?}");
         }
     }
 

@@ -153,6 +153,8 @@ impl Directory for World {
             protocol: None,
             server: None,
             tools: 1,
+            prompts: 0,
+            resources: 0,
             aliases: Vec::new(),
             dropped: Vec::new(),
             started: None,

@@ -1,0 +1,414 @@
+//! Prompts, resources and completions: from the words of clients to those of downstreams, and back.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use gateway_catalog::{CatalogConfig, Resolve};
+use gateway_domain::{
+    Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, Error, Exchange, FollowUp, ListKind,
+    Outcome, Params, PeerError, RawObject, Reference, State, Subject, Subscription, Subscriptions, Target,
+    TaskAct, TaskSupport, Updates, View,
+};
+
+use crate::{
+    fake::{Lists, Scene, Script, config, define, exchange, ms, name, view},
+    lists::page,
+};
+
+type Heard = Arc<Mutex<Vec<(String, Subject)>>>;
+type Watched = Arc<Mutex<Vec<Arc<dyn Updates>>>>;
+
+/// Answers what it is told to, by downstream, and keeps what it was asked.
+#[derive(Clone, Default)]
+struct World {
+    answers: Vec<(&'static str, Result<Outcome, Error>)>,
+    heard: Heard,
+    watched: Watched,
+}
+
+impl World {
+    fn answering(answers: Vec<(&'static str, Result<Outcome, Error>)>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
+    fn take(&self, target: Target) -> String {
+        let Target::Downstream { downstream, subject } = target else { panic!("not resolved: {target:?}") };
+        self.heard.lock().unwrap().push((downstream.to_string(), subject));
+        downstream.to_string()
+    }
+
+    fn heard(&self) -> Vec<(String, Subject)> {
+        let mut heard = std::mem::take(&mut *self.heard.lock().unwrap());
+        heard.sort_by(|a, b| a.0.cmp(&b.0));
+        heard
+    }
+}
+
+#[async_trait]
+impl Dispatcher for World {
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        let downstream = self.take(call.target);
+        let answer = self.answers.iter().find(|(name, _)| *name == downstream);
+        answer.map_or_else(|| complete("{}"), |(_, answer)| answer.clone())
+    }
+}
+
+#[async_trait]
+impl Subscriptions for World {
+    async fn subscribe(
+        &self,
+        target: Target,
+        _: &Caller,
+        _: &Exchange,
+        updates: Arc<dyn Updates>,
+    ) -> Result<Subscription, Error> {
+        let downstream = self.take(target);
+        let answer = self.answers.iter().find(|(name, _)| *name == downstream);
+        answer.map_or(Ok(()), |(_, answer)| answer.clone().map(drop))?;
+        self.watched.lock().unwrap().push(updates);
+        Ok(Subscription::new(()))
+    }
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Updates for Told {
+    fn updated(&self, params: RawObject) {
+        self.0.lock().unwrap().push(params.as_str().to_owned());
+    }
+}
+
+fn complete(result: &str) -> Result<Outcome, Error> {
+    Ok(Outcome::Complete(RawObject::parse(result.to_owned()).unwrap()))
+}
+
+fn failed(code: i64) -> Result<Outcome, Error> {
+    let raw = format!(r#"{{"code":{code},"message":"m","data":{{"uri":"x:1"}}}}"#);
+    Ok(Outcome::Failed(PeerError::new(RawObject::parse(raw).unwrap()).unwrap()))
+}
+
+fn call(view: View, subject: Subject) -> Call {
+    call_of(&Caller::anonymous(), view, subject)
+}
+
+fn call_of(caller: &Caller, view: View, subject: Subject) -> Call {
+    Call {
+        target: Target::Exposed { view, subject },
+        params: Params::empty(),
+        follow_up: None,
+        caller: caller.clone(),
+        exchange: exchange(caller),
+    }
+}
+
+fn resource(uri: &str) -> Subject {
+    Subject::Resource { uri: uri.into() }
+}
+
+fn prompt(name: &str) -> Subject {
+    Subject::Prompt { name: name.into() }
+}
+
+fn completion(uri: &str) -> Subject {
+    Subject::Completion(Reference::Resource(uri.into()))
+}
+
+async fn dispatch(scene: &Scene, world: &World, call: Call) -> Result<String, Error> {
+    scene.catalog.settled(ms(100)).await;
+    match Resolve::new(scene.catalog.clone(), world.clone()).dispatch(call).await? {
+        Outcome::Complete(result) => Ok(result.as_str().to_owned()),
+        Outcome::Failed(error) => Ok(error.raw.as_str().to_owned()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn resources(uris: &[&str], templates: &[&str]) -> Script {
+    let uris: Vec<_> = uris.iter().map(|uri| format!(r#"{{"uri":"{uri}","name":"n"}}"#)).collect();
+    let templates: Vec<_> =
+        templates.iter().map(|one| format!(r#"{{"uriTemplate":"{one}","name":"n"}}"#)).collect();
+    let [uris, templates] = [&uris, &templates].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+    Script::tools(&["t"]).and(ListKind::Resources, &uris).and(ListKind::ResourceTemplates, &templates)
+}
+
+/// `ui://v` and `n://{..}` are of both.
+fn two() -> Scene {
+    Scene::start([
+        ("a", resources(&["x:1", "ui://v"], &["n://{id}", "q:{+p}"])),
+        ("b", resources(&["x:2", "ui://v"], &["n://{name}"])),
+        ("c", Script::tools(&["t"])),
+    ])
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_several_have_is_marked_on_the_lists_and_nothing_else() {
+    let scene = two();
+    let all = page(&scene, ListKind::Resources, &View::All, None).await.items;
+    let uris: Vec<_> =
+        all.elements(9).unwrap().into_iter().map(|one| RawObject::try_from(one).unwrap()).collect();
+    let uris: Vec<_> = uris.iter().map(|one| one.get_text("uri").unwrap()).collect();
+    assert_eq!(uris, ["ui://a__v", "ui://b__v", "x:1", "x:2"]);
+    let templates = page(&scene, ListKind::ResourceTemplates, &View::All, None).await.items.to_string();
+    for shown in ["n://a__{id}", "n://b__{name}", "q:{+p}"] {
+        assert!(templates.contains(&format!("\"{shown}\"")), "{shown} in {templates}");
+    }
+    assert!(!page(&scene, ListKind::Resources, &view("a"), None).await.items.as_str().contains("__"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_read_where_it_is() {
+    let scene = two();
+    for (uri, expected) in [
+        ("x:1", &[("a", "x:1")][..]),
+        ("x:2", &[("b", "x:2")]),
+        ("ui://a__v", &[("a", "ui://v")]),
+        ("ui://b__v", &[("b", "ui://v")]),
+        ("n://b__7", &[("b", "n://7")]),
+        ("q:/some/where", &[("a", "q:/some/where")]),
+        // Of both, as far as anybody can tell; the first to have it answers.
+        ("ui://v", &[("a", "ui://v"), ("b", "ui://v")]),
+        ("free:1", &[("a", "free:1"), ("b", "free:1")]),
+    ] {
+        for subject in [resource, completion] {
+            let world = World::answering(vec![("a", failed(-32602)), ("b", failed(-32002))]);
+            let answer = dispatch(&scene, &world, call(View::All, subject(uri))).await;
+            let expected: Vec<_> = match subject("") {
+                Subject::Completion(_) if uri == "free:1" => Vec::new(),
+                _ => expected.iter().map(|(name, uri)| ((*name).to_owned(), subject(uri))).collect(),
+            };
+            let is_unknown = answer == Err(CallerError::UnknownResource { uri: uri.to_owned() }.into());
+            assert_eq!(is_unknown, expected.len() != 1, "{uri}: {answer:?}");
+            assert_eq!(world.heard(), expected, "for {uri}");
+        }
+        let world = World::default();
+        dispatch(&scene, &world, call(view("c"), resource(uri))).await.unwrap();
+        assert_eq!(world.heard(), [("c".to_owned(), resource(uri))], "on its own path all is its own");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_those_that_are_asked_the_first_that_has_it_answers() {
+    let found = r#"{"contents":[{"uri":"free:1","text":"x"}]}"#;
+    let empty = r#"{"contents":[]}"#;
+    let down = || Err(DownstreamFault::Closed.before(&name("a")));
+    let unknown = Err(CallerError::UnknownResource { uri: "free:1".into() }.into());
+    for (of_a, of_b, expected) in [
+        (failed(-32602), complete(found), Ok(found)),
+        (complete(found), failed(-32603), Ok(found)),
+        (down(), complete(found), Ok(found)),
+        (complete(empty), complete(found), Ok(found)),
+        (complete(empty), failed(-32602), Ok(empty)),
+        (failed(-32002), failed(-32601), unknown),
+        (down(), failed(-32602), Err(DownstreamFault::Closed.before(&name("a")))),
+        (failed(-32602), failed(7), Ok(r#"{"code":7,"message":"m","data":{"uri":"x:1"}}"#)),
+    ] {
+        let world = World::answering(vec![("a", of_a), ("b", of_b)]);
+        let answer = dispatch(&two(), &world, call(View::All, resource("free:1"))).await;
+        assert_eq!(answer, expected.map(str::to_owned));
+        assert_eq!(world.heard().len(), 2, "c has no resources");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_caller_was_shown_leads_back_and_only_for_that_caller() {
+    let scene = two();
+    let link = r#"{"content":[{"type":"resource_link","uri":"free:1","name":"n"}]}"#;
+    let world = World::answering(vec![("c", complete(link)), ("b", failed(-32602)), ("a", failed(-32602))]);
+    let (me, you) = (Caller::client("me"), Caller::client("you"));
+    let shown = dispatch(&scene, &world, call_of(&me, View::All, Subject::tool("c__t"))).await;
+    assert_eq!(shown.as_deref(), Ok(link), "nobody else is known to have it");
+    world.heard();
+    drop(dispatch(&scene, &world, call_of(&me, View::All, resource("free:1"))).await);
+    assert_eq!(world.heard(), [("c".to_owned(), resource("free:1"))]);
+    drop(dispatch(&scene, &world, call_of(&you, View::All, resource("free:1"))).await);
+    assert_eq!(world.heard().len(), 2, "who may have it is asked");
+    // Another downstream that shows the same caller the same URI means another resource.
+    let world = World::answering(vec![("a", complete(link))]);
+    let shown = dispatch(&scene, &world, call_of(&me, View::All, Subject::tool("a__t"))).await.unwrap();
+    assert_eq!(shown, link.replace("free:1", "free:a__1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_back_is_in_the_words_of_the_view() {
+    let own = r#"{"contents":[{"uri":"ui://v","text":"x"},{"uri":"x:2","text":"y"}],"content":[{"type":"resource_link","uri":"x:2"}],"messages":[{"content":{"type":"resource","resource":{"uri":"ui://v"}}}]}"#;
+    let marked = |from: &str, to: &str| own.replace(from, to);
+    let scene = Scene::start([
+        ("a", resources(&["x:1", "ui://v"], &[]).and(ListKind::Prompts, &[r#"{"name":"p"}"#])),
+        ("b", resources(&["x:2", "ui://v"], &[])),
+    ]);
+    let world = World::answering(vec![("a", complete(own))]);
+    for (view, subject, expected) in [
+        (
+            View::All,
+            Subject::tool("a__t"),
+            marked(r#""resource_link","uri":"x:2""#, r#""resource_link","uri":"x:a__2""#),
+        ),
+        (View::All, prompt("a__p"), marked(r#"{"uri":"ui://v"}"#, r#"{"uri":"ui://a__v"}"#)),
+        (
+            View::All,
+            resource("ui://a__v"),
+            marked(r#""uri":"ui://v","#, r#""uri":"ui://a__v","#)
+                .replace(r#""uri":"x:2","text""#, r#""uri":"x:a__2","text""#),
+        ),
+        (view("a"), Subject::tool("t"), own.to_owned()),
+        (view("a"), prompt("p"), own.to_owned()),
+        (view("a"), resource("ui://v"), own.to_owned()),
+    ] {
+        let answer = dispatch(&scene, &world, call(view, subject.clone())).await.unwrap();
+        assert_eq!(answer, expected, "for {subject:?}");
+    }
+    let refusing = World::answering(vec![("a", failed(-32002))]);
+    let unchanged = dispatch(&scene, &refusing, call(View::All, resource("x:1"))).await.unwrap();
+    assert!(unchanged.contains(r#""uri":"x:1""#));
+    let mapped = dispatch(&scene, &refusing, call(View::All, resource("x:a__1"))).await.unwrap();
+    assert!(mapped.contains(r#""uri":"x:a__1""#), "{mapped}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn views_of_tools_need_not_be_listed_to_be_told_apart() {
+    let tool = r#"{"name":"t","_meta":{"ui":{"resourceUri":"ui://v"},"ui/resourceUri":"ui://v"},"inputSchema":{"type":"object"}}"#;
+    let script = || Script::lists(Lists::Pages(vec![vec![define(tool)]]));
+    let scene = Scene::start([("a", script()), ("b", script()), ("c", Script::tools(&["t"]))]);
+    let shown = |name: &str| {
+        tool.replace(r#""name":"t""#, &format!(r#""name":"{name}__t""#))
+            .replace("//v", &format!("//{name}__v"))
+    };
+    let plain = r#"{"name":"c__t","inputSchema":{"type":"object"}}"#;
+    assert_eq!(scene.page(&View::All).await, format!("[{},{},{plain}]", shown("a"), shown("b")));
+    assert_eq!(scene.page(&view("a")).await, format!("[{tool}]"));
+    let alone = Scene::start([("a", script()), ("c", Script::tools(&["t"]))]);
+    assert!(alone.page(&View::All).await.contains(r#""ui://v""#));
+    let world = World::default();
+    dispatch(&alone, &world, call(View::All, resource("ui://v"))).await.unwrap();
+    assert_eq!(world.heard(), [("a".to_owned(), resource("ui://v"))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_are_found_by_the_name_they_are_shown_by() {
+    let script = Script::tools(&["t"]).and(ListKind::Prompts, &[r#"{"name":"web query"}"#]);
+    for is_public in [true, false] {
+        let scene = Scene::with(config(), [("d", script.clone())], |source| source.is_public = is_public);
+        let reference = |name: &str| Subject::Completion(Reference::Prompt(name.into()));
+        for (view, shown) in [(View::All, "d__web_query_mg6v98"), (view("d"), "web query")] {
+            for subject in [prompt, reference] {
+                let world = World::default();
+                dispatch(&scene, &world, call(view.clone(), subject(shown))).await.unwrap();
+                assert_eq!(world.heard(), [("d".to_owned(), subject("web query"))]);
+            }
+        }
+        for (view, unknown) in
+            [(View::All, "web query"), (View::All, "d__no"), (view("d"), "no"), (view("gone"), "p")]
+        {
+            let answer = dispatch(&scene, &World::default(), call(view, prompt(unknown))).await;
+            assert_eq!(answer, Err(CallerError::UnknownPrompt { name: unknown.into() }.into()));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_the_downstreams_own_goes_there_by_its_own_path_only() {
+    let scene = Scene::start([("d", Script::tools(&["t"]))]);
+    let task = Subject::Task { id: "1".into(), act: TaskAct::Get };
+    let other = Subject::Other { method: "x/y".into() };
+    for (subject, refused) in
+        [(task, CallerError::UnknownTask), (other, CallerError::UnknownMethod { method: "x/y".into() })]
+    {
+        let world = World::default();
+        dispatch(&scene, &world, call(view("d"), subject.clone())).await.unwrap();
+        assert_eq!(world.heard(), [("d".to_owned(), subject.clone())]);
+        let answer = dispatch(&scene, &world, call(View::All, subject.clone())).await;
+        assert_eq!(answer, Err(refused.into()));
+        let answer = dispatch(&scene, &world, call(view("gone"), subject)).await;
+        assert_eq!(answer, Err(CallerError::UnknownDownstream { name: "gone".into() }.into()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_up_goes_to_whom_asked_or_nowhere() {
+    let scene = two();
+    for (subject, asker, expected) in [
+        (Subject::tool("a__t"), "a", Some(Subject::tool("t"))),
+        (Subject::tool("a__t"), "b", None),
+        (resource("free:1"), "b", Some(resource("free:1"))),
+        (resource("ui://v"), "b", Some(resource("ui://v"))),
+        (resource("ui://b__v"), "b", Some(resource("ui://v"))),
+        (resource("ui://b__v"), "a", None),
+    ] {
+        let mut call = call(View::All, subject.clone());
+        let responses = RawObject::empty();
+        call.follow_up = Some(FollowUp { downstream: name(asker), state: State::None, responses });
+        let world = World::default();
+        let answer = dispatch(&scene, &world, call).await;
+        match expected {
+            Some(own) => assert_eq!(world.heard(), [(asker.to_owned(), own)]),
+            None => assert_eq!(answer, Err(CallerError::UnknownState.into()), "{subject:?} of {asker}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_says_how_it_takes_tasks() {
+    let tool = |name: &str, execution: &str| define(format!(r#"{{"name":"{name}"{execution}}}"#));
+    let all = vec![
+        tool("r", r#","execution":{"taskSupport":"required"}"#),
+        tool("o", r#","execution":{"taskSupport":"optional"}"#),
+        tool("f", r#","execution":{"taskSupport":"forbidden"}"#),
+        tool("n", ""),
+    ];
+    let scene = Scene::start([("d", Script::lists(Lists::Pages(vec![all])))]);
+    for (name, expected) in [
+        ("r", TaskSupport::Required),
+        ("o", TaskSupport::Optional),
+        ("f", TaskSupport::Forbidden),
+        ("n", TaskSupport::Forbidden),
+    ] {
+        let world = World::default();
+        dispatch(&scene, &world, call(view("d"), Subject::tool(name))).await.unwrap();
+        let (_, subject) = world.heard().remove(0);
+        assert!(matches!(subject, Subject::Tool { task, .. } if task == expected), "{subject:?}");
+    }
+    assert!(!scene.page(&View::All).await.contains("execution"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscriptions_are_told_of_in_the_words_of_the_client() {
+    let scene = two();
+    scene.catalog.settled(ms(100)).await;
+    let caller = Caller::anonymous();
+    for (view, uri, downstream, own, updated, told) in [
+        (View::All, "x:1", "a", "x:1", "x:1", "x:1"),
+        (View::All, "ui://b__v", "b", "ui://v", "ui://v", "ui://b__v"),
+        (View::All, "ui://b__v", "b", "ui://v", "x:1", "x:b__1"),
+        (View::All, "n://b__7", "b", "n://7", "n://7/sub", "n://b__7/sub"),
+        (view("b"), "ui://v", "b", "ui://v", "ui://v", "ui://v"),
+    ] {
+        let world = World::default();
+        let updates = Arc::new(Told::default());
+        let target = Target::Exposed { view, subject: resource(uri) };
+        let resolve = Resolve::new(scene.catalog.clone(), world.clone());
+        let _kept = resolve.subscribe(target, &caller, &exchange(&caller), updates.clone()).await.unwrap();
+        assert_eq!(world.heard(), [(downstream.to_owned(), resource(own))]);
+        let params = format!(r#"{{"uri":"{updated}","x":1.0}}"#);
+        world.watched.lock().unwrap()[0].updated(RawObject::parse(params).unwrap());
+        assert_eq!(*updates.0.lock().unwrap(), [format!(r#"{{"uri":"{told}","x":1.0}}"#)]);
+    }
+    let refused = || Err(CallerError::UnknownResource { uri: "free:1".into() }.into());
+    let world = World::answering(vec![("a", refused())]);
+    let resolve = Resolve::new(scene.catalog.clone(), world.clone());
+    let target = Target::Exposed { view: View::All, subject: resource("free:1") };
+    let kept = resolve.subscribe(target, &caller, &exchange(&caller), Arc::new(Told::default())).await;
+    assert!(kept.is_ok(), "the next is asked");
+    assert_eq!(world.heard().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_are_asked_at_the_same_time() {
+    let names = ["a", "b", "c", "d", "e"];
+    let scripts = names.map(|name| (name, resources(&[], &[])));
+    let scene = Scene::with(CatalogConfig { asked_at_once: 2, ..config() }, scripts, |_| {});
+    let world = World::answering(names.iter().map(|name| (*name, failed(-32602))).collect());
+    let answer = dispatch(&scene, &world, call(View::All, resource("free:1"))).await;
+    assert_eq!(answer, Err(CallerError::UnknownResource { uri: "free:1".into() }.into()));
+    assert_eq!(world.heard().len(), 5, "all in the end");
+    assert!(scene.catalog.has_view(&View::All));
+}
