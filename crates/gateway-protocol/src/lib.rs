@@ -20,6 +20,7 @@
 
 pub mod client;
 pub mod code;
+pub mod convert;
 pub mod era;
 pub mod headers;
 pub mod meta;

@@ -16,6 +16,8 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Which listen request a message belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The Tasks extension (protocol.md §15.2).
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 /// The token that progress of this request is reported under.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 

@@ -46,6 +46,8 @@ pub const TASKS_UPDATE: &str = "tasks/update";
 pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// Legacy core tasks: the result, once there is one.
 pub const TASKS_RESULT: &str = "tasks/result";
+/// Legacy core tasks: a page of them.
+pub const TASKS_LIST: &str = "tasks/list";
 /// Modern: a stream of change events.
 pub const LISTEN: &str = "subscriptions/listen";
 /// The request of this id is no longer wanted.
@@ -79,6 +81,11 @@ pub fn of_list(list: ListKind) -> &'static str {
         ListKind::Resources => RESOURCES_LIST,
         ListKind::ResourceTemplates => TEMPLATES_LIST,
     }
+}
+
+/// The list that a request of this method asks for a page of.
+pub fn list_of(method: &str) -> Option<ListKind> {
+    ListKind::ALL.into_iter().find(|list| of_list(*list) == method)
 }
 
 /// The list that a notification says has changed.

@@ -7,8 +7,9 @@ use std::{hint::black_box, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, Directory, Dispatcher, DownstreamStatus, Error, Exchange, OfferedTool, Outcome, Page,
-    RawJson, RawObject, SessionKey, Sessions, View,
+    Call, Caller, Directory, Dispatcher, DownstreamStatus, Error, Exchange, Generations, InternalError,
+    ListKind, Offer, OfferedTool, Outcome, Page, RawJson, RawObject, SessionKey, Sessions, Subscription,
+    Subscriptions, Target, Updates, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{Ports, Server, ServerConfig};
@@ -52,7 +53,12 @@ impl Client {
     fn start(size: usize, method: &str, headers: &str, params: &str) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let world = Arc::new(World::new(size));
-        let ports = Ports { directory: world.clone(), dispatcher: world.clone(), sessions: world };
+        let ports = Ports {
+            directory: world.clone(),
+            dispatcher: world.clone(),
+            sessions: world.clone(),
+            subscriptions: world,
+        };
         let config = ServerConfig::new(Implementation::new("gateway", "Gateway", "1"));
         let server = runtime.block_on(Server::bind(config, ports)).expect("a free port");
         let addr = server.local_addr();
@@ -118,8 +124,23 @@ impl World {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(&self, _: &View, _: &Caller, _: &Exchange, _: Option<&str>) -> Result<Page, Error> {
+    async fn list(
+        &self,
+        _: ListKind,
+        _: &View,
+        _: &Caller,
+        _: &Exchange,
+        _: Option<&str>,
+    ) -> Result<Page, Error> {
         Ok(Page::new(self.page.clone(), None))
+    }
+
+    async fn offer(&self, _: &View) -> Offer {
+        Offer::default()
+    }
+
+    fn generations(&self, _: &View) -> Generations {
+        Generations::default()
     }
 
     fn tool(&self, _: &View, _: &Caller, _: &SessionKey, _: &str) -> Option<Arc<OfferedTool>> {
@@ -153,4 +174,17 @@ impl Dispatcher for World {
 #[async_trait]
 impl Sessions for World {
     async fn end(&self, _: &SessionKey) {}
+}
+
+#[async_trait]
+impl Subscriptions for World {
+    async fn subscribe(
+        &self,
+        _: Target,
+        _: &Caller,
+        _: &Exchange,
+        _: Arc<dyn Updates>,
+    ) -> Result<Subscription, Error> {
+        Err(InternalError { what: "nothing is watched here" }.into())
+    }
 }

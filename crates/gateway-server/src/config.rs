@@ -5,7 +5,7 @@ use std::{
 };
 
 use aws_lc_rs::{constant_time, digest};
-use gateway_protocol::Implementation;
+use gateway_protocol::{Implementation, meta};
 
 use crate::guard::{Host, Origin};
 
@@ -41,6 +41,14 @@ pub struct ServerConfig {
     /// How long a modern client may keep a list without asking again (protocol.md §12). The default, 5 s,
     /// spares a busy client the repetition while one that does not listen for changes sees them soon.
     pub list_ttl: Duration,
+    /// The key that values are sealed with which clients keep for us. Those who share it open one another's; by
+    /// default it is random, and what was sealed before a restart is not opened after it.
+    pub state_key: Option<[u8; 32]>,
+    /// The extensions that clients' declarations of are passed on to downstreams. By default those that need
+    /// nothing of the gateway that it does not do: MCP Apps and Tasks.
+    pub extensions: Vec<String>,
+    /// Names the downstream in front of what it asks a user, where clients see many as one server.
+    pub label_questions: bool,
     /// All bounds.
     pub limits: Limits,
 }
@@ -60,6 +68,9 @@ impl ServerConfig {
             identity,
             instructions: None,
             list_ttl: Duration::from_secs(5),
+            state_key: None,
+            extensions: ["io.modelcontextprotocol/ui", meta::TASKS].map(str::to_owned).into(),
+            label_questions: false,
             limits: Limits::default(),
         }
     }
@@ -143,6 +154,13 @@ pub struct Limits {
     /// Streams of change events of one caller, of which a legacy session has one at most; more is answered
     /// 429. Default 16.
     pub listens_per_caller: usize,
+    /// Resources that one modern stream of change events watches; the others are not granted. Default 100.
+    pub subscriptions_per_listen: usize,
+    /// How often one call of a legacy client may ask it something before the call is given up. Default 10.
+    pub question_rounds: usize,
+    /// How long a client may take to answer what it was asked: a legacy one the question, a modern one with its next
+    /// request. Default 10 min.
+    pub question_time: Duration,
     /// Progress and log messages of one call that wait for a slow client; more are dropped. Default 64.
     pub event_queue: usize,
     /// Bytes of those together; what does not fit is dropped. Default 1 MiB.
@@ -180,6 +198,9 @@ impl Default for Limits {
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             listens: 1024,
             listens_per_caller: 16,
+            subscriptions_per_listen: 100,
+            question_rounds: 10,
+            question_time: Duration::from_secs(600),
             event_queue: 64,
             event_queue_bytes: 1 << 20,
             events_per_call: 10_000,

@@ -8,9 +8,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use gateway_domain::{
-    ClientCapabilities, Directory, Dispatcher, Era, EventSink, SessionKey, Sessions, Silent,
-};
+use gateway_domain::{Directory, Dispatcher, Era, EventSink, Sessions, Silent, Subscriptions};
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinHandle,
@@ -35,6 +33,8 @@ pub struct Ports {
     pub dispatcher: Arc<dyn Dispatcher>,
     /// Lets go of what sessions hold.
     pub sessions: Arc<dyn Sessions>,
+    /// Watches resources.
+    pub subscriptions: Arc<dyn Subscriptions>,
 }
 
 /// What may still be said after the drain time is said within this time.
@@ -75,8 +75,6 @@ pub(crate) struct Edge {
     pub(crate) phase: watch::Sender<Phase>,
     /// Takes the events of calls whose client wants none.
     pub(crate) silent: Arc<dyn EventSink>,
-    /// What downstreams are told of a client until interactive features are carried.
-    pub(crate) no_capabilities: ClientCapabilities,
 }
 
 impl Edge {
@@ -91,7 +89,6 @@ impl Edge {
             metrics: Metrics::new(),
             phase: watch::Sender::new(Phase::Serving),
             silent: Arc::new(Silent),
-            no_capabilities: ClientCapabilities::none(),
             rules: ArcSwap::from_pointee(rules),
             replacing: Mutex::new(()),
             ports,
@@ -138,7 +135,7 @@ impl Edge {
         drop(tokio::time::timeout(drain, answered).await);
         // With another key, or let in again meanwhile, it goes on with what it has.
         if !self.rules().authority.has(&principal.caller) {
-            self.ports.sessions.end(&self.modern_key(&principal.caller)).await;
+            self.ports.sessions.end_caller(&principal.caller).await;
         }
     }
 
@@ -185,10 +182,6 @@ impl Edge {
                 drop(self.let_go(session));
             }
         }
-    }
-
-    pub(crate) fn modern_key(&self, caller: &gateway_domain::Caller) -> SessionKey {
-        SessionKey::Modern { caller: caller.clone(), capabilities: self.no_capabilities.clone() }
     }
 
     pub(crate) fn answered(&self, method: &str, era: Era, answer: &crate::endpoint::Answer) {

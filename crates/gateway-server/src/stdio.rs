@@ -172,9 +172,8 @@ impl Client {
             drop(opened.news);
             drop(edge.let_go(opened.session));
         }
-        let key = edge.modern_key(&self.visit.principal.caller);
-        let sessions = edge.ports.sessions.clone();
-        tokio::spawn(async move { sessions.end(&key).await });
+        let (sessions, caller) = (edge.ports.sessions.clone(), self.visit.principal.caller.clone());
+        tokio::spawn(async move { sessions.end_caller(&caller).await });
     }
 
     async fn take(&mut self, line: Line) {

@@ -1,8 +1,9 @@
 use bytes::Bytes;
-use gateway_domain::{JsonKind, Outcome, PeerError, RawJson, RawObject};
-use gateway_protocol::{Implementation, RequestId, code, meta, write};
+use gateway_domain::{Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject};
+use gateway_protocol::{Implementation, RequestId, Revision, convert, meta, write};
 use http::StatusCode;
 
+use super::{Visit, failed};
 use crate::in_flight::Permit;
 
 /// Up to this many bytes a message is written into one buffer; larger values stay where they are.
@@ -108,24 +109,50 @@ impl Answer {
         self.kind == CANCELLED
     }
 
-    /// `{"tools":PAGE` and what comes behind it.
-    pub(crate) fn tools(id: &RequestId, page: &RawJson, next_cursor: Option<&str>, tail: &str) -> Self {
+    /// A page of a list, and what comes behind it.
+    pub(crate) fn list(id: &RequestId, list: ListKind, page: &Page, tail: &str) -> Self {
         let mut head = write::result_head(id);
-        head.extend_from_slice(br#"{"tools":"#);
+        head.extend_from_slice(br#"{""#);
+        head.extend_from_slice(list.member().as_bytes());
+        head.extend_from_slice(br#"":"#);
         let mut end = Vec::with_capacity(tail.len() + 64);
-        if let Some(cursor) = next_cursor {
+        if let Some(cursor) = &page.next_cursor {
             end.extend_from_slice(br#","nextCursor":"#);
             end.extend_from_slice(RawJson::string(cursor).as_bytes());
         }
         end.extend_from_slice(tail.as_bytes());
         end.extend_from_slice(b"}}");
-        Self::ok(Payload::around(head, page.clone().into_bytes(), &end))
+        Self::ok(Payload::around(head, page.items.clone().into_bytes(), &end))
+    }
+}
+
+/// What a call comes to, as its client is told.
+pub(crate) fn answered(
+    visit: &Visit,
+    id: &RequestId,
+    subject: &Subject,
+    revision: Revision,
+    outcome: Result<Outcome, Error>,
+) -> Answer {
+    let modern = revision.era() == Era::Modern;
+    match outcome {
+        Ok(Outcome::Complete(result)) if modern => modern_result(id, &result, &visit.rules.config.identity),
+        Ok(Outcome::Complete(result)) => {
+            let result = convert::legacy::result(subject, &result, revision);
+            Answer::ok(Payload::around(write::result_head(id), result.into_bytes(), b"}"))
+        }
+        Ok(Outcome::Failed(error)) if modern => peer_error(id, &convert::modern::error(subject, &error)),
+        Ok(Outcome::Failed(error)) => peer_error(id, &convert::legacy::error(subject, &error, revision)),
+        Ok(Outcome::InputRequired(_) | Outcome::Task(_)) => {
+            failed(&InternalError { what: "an outcome that this client cannot be told" }.into(), id)
+        }
+        Err(error) => failed(&error, id),
     }
 }
 
 /// The result of a call for a modern client: `resultType` is there and `_meta` says who we are; all other
 /// bytes are the downstream's.
-pub(crate) fn modern_result(id: &RequestId, result: &RawObject, identity: &Implementation) -> Answer {
+fn modern_result(id: &RequestId, result: &RawObject, identity: &Implementation) -> Answer {
     let head = write::result_head(id);
     let typed = result.contains("resultType");
     if result.contains("_meta") {
@@ -146,56 +173,9 @@ pub(crate) fn modern_result(id: &RequestId, result: &RawObject, identity: &Imple
     Answer::ok(Payload::around(head, object.slice(..object.len() - 1), tail.as_bytes()))
 }
 
-/// The result of a call for a legacy client, without what only modern ones know (protocol.md §20.8).
-pub(crate) fn legacy_result(id: &RequestId, result: &RawObject) -> Answer {
-    let mut edit = result.edit();
-    for member in ["resultType", "ttlMs", "cacheScope"] {
-        edit = edit.remove(member);
-    }
-    if result.get("structuredContent").is_some_and(|content| content.kind() != JsonKind::Object) {
-        edit = edit.remove("structuredContent");
-    }
-    if let Some(own) = result.get_object("_meta").filter(|own| own.contains(meta::SERVER_INFO)) {
-        let rest = own.edit().remove(meta::SERVER_INFO).finish();
-        edit = if own.len() == 1 { edit.remove("_meta") } else { edit.set("_meta", rest.as_bytes()) };
-    }
-    Answer::ok(Payload::around(write::result_head(id), edit.finish().into_bytes(), b"}"))
-}
-
-/// An error that a downstream answered with. Codes that describe the hop behind us, or that the client's
-/// era does not have, become -32603 with the original in `data` (protocol.md §2.4, §20.8).
-pub(crate) fn peer_error(id: &RequestId, error: &PeerError, modern: bool) -> Answer {
-    let of_the_hop = (code::UNSUPPORTED_VERSION..=code::HEADER_MISMATCH).contains(&error.code);
-    let of_legacy = error.code == -1 || error.code == -32042 || (-32019..=-32000).contains(&error.code);
-    let object = match error.code {
-        code::RESOURCE_NOT_FOUND if modern => {
-            error.raw.edit().set("code", code::INVALID_PARAMS.to_string()).finish()
-        }
-        original if of_the_hop || (modern && of_legacy) => {
-            let mut data = format!(
-                r#"{{"kind":"{PEER_ERROR}","retryable":false,"may_have_executed":true,"code":{original}"#
-            );
-            if let Some(own) = error.raw.get("data") {
-                data.push_str(r#","data":"#);
-                data.push_str(own.as_str());
-            }
-            data.push('}');
-            error.raw.edit().set("code", code::INTERNAL_ERROR.to_string()).set("data", data).finish()
-        }
-        _ => error.raw.raw().clone(),
-    };
-    let mut answer = Answer::error(StatusCode::OK, Vec::new(), PEER_ERROR);
-    answer.payload = write::error(Some(id), object.as_bytes()).into();
-    answer
-}
-
-/// The result or error object inside a finished outcome; `None` for those that only later releases carry.
-pub(crate) fn finished(outcome: &Outcome) -> Option<Result<&RawObject, &PeerError>> {
-    match outcome {
-        Outcome::Complete(result) => Some(Ok(result)),
-        Outcome::Failed(error) => Some(Err(error)),
-        Outcome::InputRequired(_) | Outcome::Task(_) => None,
-    }
+/// An error that a downstream answered with.
+fn peer_error(id: &RequestId, object: &RawJson) -> Answer {
+    Answer::error(StatusCode::OK, write::error(Some(id), object.as_bytes()), PEER_ERROR)
 }
 
 #[cfg(test)]
@@ -238,58 +218,6 @@ mod tests {
         ] {
             let written = text(&modern_result(&RequestId::from(7), &object(given), &us));
             assert_eq!(written, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{expected}}}"#), "for {given}");
-        }
-    }
-
-    #[test]
-    fn a_legacy_result_loses_modern_members_only() {
-        for (given, expected) in [
-            ("{}", "{}"),
-            (r#"{"content":[ ],"x":1.0}"#, r#"{"content":[ ],"x":1.0}"#),
-            (
-                r#"{"resultType":"complete","content":[],"ttlMs":0,"cacheScope":"public"}"#,
-                r#"{"content":[]}"#,
-            ),
-            (r#"{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#, r#"{"content":[]}"#),
-            (r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{},"k":1}}"#, r#"{"_meta":{"k":1}}"#),
-            (r#"{"_meta":{},"content":[]}"#, r#"{"_meta":{},"content":[]}"#),
-            (
-                r#"{"content":[],"structuredContent":{"n":1.0}}"#,
-                r#"{"content":[],"structuredContent":{"n":1.0}}"#,
-            ),
-            (r#"{"content":[],"structuredContent":[1.0]}"#, r#"{"content":[]}"#),
-        ] {
-            let written = text(&legacy_result(&RequestId::from(7), &object(given)));
-            assert_eq!(written, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{expected}}}"#), "for {given}");
-        }
-    }
-
-    #[test]
-    fn codes_of_another_hop_or_era_do_not_reach_the_client() {
-        let moved = |original: i64| {
-            format!(
-                r#"{{"code":-32603,"message":"m","data":{{"kind":"downstream_error","retryable":false,"may_have_executed":true,"code":{original},"data":[1.0]}}}}"#
-            )
-        };
-        let same = |code: i64| format!(r#"{{"code":{code},"message":"m","data":[1.0]}}"#);
-        for (given, modern, legacy) in [
-            (-32602, same(-32602), same(-32602)),
-            (-32601, same(-32601), same(-32601)),
-            (7, same(7), same(7)),
-            (-32020, moved(-32020), moved(-32020)),
-            (-32021, moved(-32021), moved(-32021)),
-            (-32022, moved(-32022), moved(-32022)),
-            (-32002, same(-32602), same(-32002)),
-            (-32042, moved(-32042), same(-32042)),
-            (-32000, moved(-32000), same(-32000)),
-            (-1, moved(-1), same(-1)),
-        ] {
-            let error = PeerError::new(object(&same(given))).unwrap();
-            for (era, expected) in [(true, modern), (false, legacy)] {
-                let answer = peer_error(&RequestId::from(7), &error, era);
-                assert_eq!(text(&answer), format!(r#"{{"jsonrpc":"2.0","id":7,"error":{expected}}}"#));
-                assert_eq!(answer.status, StatusCode::OK, "a code of another hop has no status here");
-            }
         }
     }
 }

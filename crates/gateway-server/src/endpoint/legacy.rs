@@ -2,13 +2,14 @@
 
 use std::{future::Future, sync::Arc};
 
-use gateway_domain::{CallerError, Era, JsonKind, RawJson};
+use gateway_domain::{CallerError, ClientCapabilities, Era, JsonKind, RawJson};
 use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, method};
 use tokio::task::JoinSet;
 
 use super::{
     Answer, Payload, Reply, Visit,
-    tools::{self, Manner},
+    list::list,
+    request::{self, Manner},
 };
 use crate::{
     in_flight::{Detached, Entry},
@@ -51,7 +52,7 @@ pub(crate) fn answer(
     request: Request,
     survives: bool,
 ) -> impl Future<Output = Reply> + Send + 'static {
-    let is_call = request.method == method::TOOLS_CALL;
+    let is_call = request.method != method::PING && method::list_of(&request.method).is_none();
     let entry = is_call.then(|| session.calls().enter(&request.id)).transpose();
     async move {
         match entry {
@@ -80,34 +81,41 @@ async fn serve(
         Ok(permit) => permit,
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
-    match request.method.as_str() {
-        method::TOOLS_LIST => {
-            tools::list(visit, &request, Era::Legacy, session.key()).await.holding(permit).into()
-        }
-        method::TOOLS_CALL => {
-            let (era, key) = (Era::Legacy, session.key());
-            let manner = Manner { era, key, log_level: None, mirrored: None };
-            match tools::call(visit, request, &manner, permit, entry) {
-                Ok(mut call) => {
-                    if survives {
-                        let in_use = session.enter();
-                        let work = call.answer;
-                        let work = Box::pin(async move {
-                            let answer = work.await;
-                            drop(in_use);
-                            answer
-                        });
-                        call.answer = Box::pin(Detached::new(work, edge.phase.subscribe()));
-                    }
-                    call.reply().await
-                }
-                Err(answer) => {
-                    edge.answered(method::TOOLS_CALL, era, &answer);
-                    answer.into()
-                }
+    let manner = manner(session);
+    if let Some(kind) = method::list_of(&request.method) {
+        return list(visit, &request, kind, &manner).await.holding(permit).into();
+    }
+    let method = request.method.clone();
+    match request::call(visit, request, &manner, permit, entry) {
+        Ok(mut call) => {
+            if survives {
+                let in_use = session.enter();
+                let work = call.answer;
+                let work = Box::pin(async move {
+                    let answer = work.await;
+                    drop(in_use);
+                    answer
+                });
+                call.answer = Box::pin(Detached::new(work, edge.phase.subscribe()));
             }
+            call.reply().await
         }
-        _ => refused(visit, &request, &Refusal::UnknownMethod).into(),
+        Err(answer) => {
+            edge.answered(&method, Era::Legacy, &answer);
+            answer.into()
+        }
+    }
+}
+
+fn manner(session: &Arc<Session>) -> Manner<'static> {
+    Manner {
+        revision: session.revision(),
+        key: session.key(),
+        capabilities: ClientCapabilities::none(),
+        log_level: None,
+        mirrored: None,
+        session: Some(session.clone()),
+        client: None,
     }
 }
 

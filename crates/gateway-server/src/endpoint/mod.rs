@@ -3,19 +3,22 @@
 mod answer;
 mod conversation;
 mod events;
+mod interview;
 pub(crate) mod legacy;
+mod list;
 pub(crate) mod modern;
-pub(crate) mod tools;
+mod request;
 
 use std::sync::Arc;
 
-use gateway_domain::View;
+use gateway_domain::{DownstreamFault, Error, InternalError, View};
+use gateway_protocol::RequestId;
 
 pub(crate) use self::{
     answer::{Answer, Payload},
     conversation::Conversation,
 };
-use crate::{auth::Principal, edge::Edge, rules::Rules};
+use crate::{auth::Principal, edge::Edge, rescue::rescue, rules::Rules};
 
 /// Who is here, and for what.
 #[derive(Clone)]
@@ -42,3 +45,26 @@ impl From<Answer> for Reply {
         Self::Message(answer)
     }
 }
+
+/// The answer to a request that failed, which is logged by whose fault it is.
+pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
+    match error {
+        Error::Caller(_) => {}
+        // That it is left alone was logged once; this is each of those who try all the same.
+        Error::Downstream(downstream) if matches!(downstream.fault, DownstreamFault::Broken { .. }) => {
+            tracing::debug!(%error, "a request failed")
+        }
+        Error::Downstream(_) | Error::Operator(_) | Error::Unlisted(_) => {
+            tracing::info!(%error, "a request failed")
+        }
+        Error::Internal(_) => tracing::error!(%error, "a request failed"),
+    }
+    rescue(error).answer(Some(id))
+}
+
+fn panicked(what: &'static str) -> Error {
+    InternalError { what }.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gateway_domain::Era;
+use gateway_domain::{Era, SessionKey};
 use gateway_protocol::{
     Notification, Request, Revision,
     era::envelope_version,
@@ -14,9 +14,22 @@ use http::HeaderMap;
 
 use super::{
     Answer, Reply, Visit,
-    tools::{self, Manner},
+    list::list,
+    request::{self, Manner},
 };
 use crate::{field::field, in_flight::Entry, listen, rescue::Refusal};
+
+/// Methods of the revisions with sessions, or of their core tasks, which this one does not have.
+const REMOVED: [&str; 8] = [
+    method::INITIALIZE,
+    method::PING,
+    method::SET_LEVEL,
+    method::SUBSCRIBE,
+    method::UNSUBSCRIBE,
+    method::TASKS_RESULT,
+    method::TASKS_LIST,
+    method::ROOTS_LIST,
+];
 
 /// Answers a request whose envelope names a modern or unknown revision. `headers` are those that repeat
 /// the body, on the face that has them; with `entry` the request can be cancelled by its id.
@@ -41,29 +54,36 @@ pub(crate) async fn answer(
         Ok(permit) => permit,
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
-    match request.method.as_str() {
-        method::TOOLS_CALL => {
-            let key = edge.modern_key(&visit.principal.caller);
-            let era = Era::Modern;
-            let manner = Manner { era, key, log_level: meta.log_level, mirrored: headers };
-            match tools::call(visit, request, &manner, permit, entry) {
-                Ok(call) => call.reply().await,
-                Err(answer) => {
-                    edge.answered(method::TOOLS_CALL, era, &answer);
-                    answer.into()
-                }
-            }
-        }
-        method::TOOLS_LIST => {
-            let key = edge.modern_key(&visit.principal.caller);
-            tools::list(visit, &request, Era::Modern, key).await.holding(permit).into()
-        }
-        // `check` has let nothing else through.
-        _ => {
-            let answer = Answer::result(&request.id, visit.rules.rendered.discover.as_bytes());
-            edge.answered(method::DISCOVER, Era::Modern, &answer);
+    if request.method == method::DISCOVER {
+        let answer = Answer::result(&request.id, visit.rules.rendered.discover.as_bytes());
+        edge.answered(method::DISCOVER, Era::Modern, &answer);
+        return answer.into();
+    }
+    let manner = manner(visit, &meta, headers);
+    if let Some(kind) = method::list_of(&request.method) {
+        return list(visit, &request, kind, &manner).await.holding(permit).into();
+    }
+    let method = request.method.clone();
+    match request::call(visit, request, &manner, permit, entry) {
+        Ok(call) => call.reply().await,
+        Err(answer) => {
+            edge.answered(&method, Era::Modern, &answer);
             answer.into()
         }
+    }
+}
+
+fn manner<'a>(visit: &Visit, meta: &RequestMeta, headers: Option<&'a HeaderMap>) -> Manner<'a> {
+    let capabilities = meta.capabilities.canonical(&visit.rules.config.extensions);
+    let caller = visit.principal.caller.clone();
+    Manner {
+        revision: Revision::NEWEST_MODERN,
+        key: SessionKey::Modern { caller, capabilities: capabilities.clone() },
+        capabilities,
+        log_level: meta.log_level,
+        mirrored: headers,
+        session: None,
+        client: None,
     }
 }
 
@@ -102,8 +122,7 @@ fn check(request: &Request, headers: Option<&HeaderMap>) -> Result<RequestMeta, 
         headers::check_routing(&request.method, &request.params, |name| field(headers, name))
             .map_err(Refusal::HeaderMismatch)?;
     }
-    let known = [method::DISCOVER, method::TOOLS_LIST, method::TOOLS_CALL, method::LISTEN];
-    if known.contains(&request.method.as_str()) { Ok(meta) } else { Err(Refusal::UnknownMethod) }
+    if REMOVED.contains(&request.method.as_str()) { Err(Refusal::UnknownMethod) } else { Ok(meta) }
 }
 
 fn refused(visit: &Visit, request: &Request, refusal: &Refusal) -> Answer {

@@ -11,9 +11,10 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, DownstreamName, DownstreamState,
-    DownstreamStatus, Error, Event, Exchange, ListRemark, OfferedTool, Outcome, Page, ParamHeader, ParamKind,
-    PeerError, RawJson, RawObject, SessionKey, Sessions, Target, Tool, View,
+    Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DownstreamFault, DownstreamName,
+    DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, InputRequired, ListKind,
+    ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, PeerError, RawJson, RawObject,
+    SessionKey, Sessions, State, Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
@@ -31,6 +32,11 @@ pub(crate) const OURS: &str =
 /// What the ports were told, and what they say.
 pub(crate) struct World {
     pub(crate) generation: watch::Sender<u64>,
+    /// Of which lists; all change together unless told otherwise.
+    pub(crate) generations: Mutex<Generations>,
+    pub(crate) offer: Mutex<Offer>,
+    /// Who watches which resource, while it does.
+    pub(crate) watched: Mutex<Vec<(String, std::sync::Weak<dyn Updates>)>>,
     pub(crate) page: Mutex<RawJson>,
     /// Calls of `hang` and `slow` that have begun, were dropped unfinished, or finished.
     pub(crate) begun: AtomicUsize,
@@ -52,6 +58,12 @@ impl World {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             generation: watch::Sender::new(1),
+            generations: Mutex::default(),
+            offer: Mutex::new(Offer {
+                capabilities: object(r#"{"tools":{"listChanged":true}}"#),
+                instructions: None,
+            }),
+            watched: Mutex::default(),
             page: Mutex::new(RawJson::parse(r#"[{"name":"files__echo","n":1.0}]"#).unwrap()),
             begun: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
@@ -67,10 +79,21 @@ impl World {
     }
 
     pub(crate) fn ports(self: &Arc<Self>) -> Ports {
-        Ports { directory: self.clone(), dispatcher: self.clone(), sessions: self.clone() }
+        Ports {
+            directory: self.clone(),
+            dispatcher: self.clone(),
+            sessions: self.clone(),
+            subscriptions: self.clone(),
+        }
     }
 
+    /// The list of tools changes.
     pub(crate) fn change(&self) {
+        self.change_list(|generations| &mut generations.tools);
+    }
+
+    pub(crate) fn change_list(&self, list: impl FnOnce(&mut Generations) -> &mut u64) {
+        *list(&mut self.generations.lock().unwrap()) += 1;
         self.generation.send_modify(|generation| *generation += 1);
     }
 
@@ -98,15 +121,19 @@ pub(crate) fn files() -> DownstreamName {
 
 #[async_trait]
 impl Directory for World {
-    async fn tools(
+    async fn list(
         &self,
+        list: ListKind,
         view: &View,
         _: &Caller,
         exchange: &Exchange,
         cursor: Option<&str>,
     ) -> Result<Page, Error> {
         self.lists.lock().unwrap().push(exchange.session.clone());
-        let page = self.page.lock().unwrap().clone();
+        let page = match list {
+            ListKind::Tools => self.page.lock().unwrap().clone(),
+            _ => RawJson::parse(format!(r#"[{{"name":"files__{}","n":1.0}}]"#, list.member())).unwrap(),
+        };
         let page = match (view, cursor) {
             (View::All, None) => Page::new(page, Some("c\"1".to_owned())),
             (_, None | Some("c\"1" | "")) => Page::new(page, None),
@@ -114,6 +141,14 @@ impl Directory for World {
         };
         let (is_private, remarks) = self.remarks.lock().unwrap().clone();
         Ok(Page { is_private, remarks, ..page })
+    }
+
+    async fn offer(&self, _: &View) -> Offer {
+        self.offer.lock().unwrap().clone()
+    }
+
+    fn generations(&self, _: &View) -> Generations {
+        *self.generations.lock().unwrap()
     }
 
     fn tool(&self, _: &View, _: &Caller, _: &SessionKey, name: &str) -> Option<Arc<OfferedTool>> {
@@ -183,7 +218,8 @@ fn object(text: impl Into<String>) -> RawObject {
 #[async_trait]
 impl Dispatcher for World {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        let Target::Exposed { name, .. } = &call.target else { panic!("the edge does not resolve") };
+        let Target::Exposed { subject, .. } = &call.target else { panic!("the edge does not resolve") };
+        let Subject::Tool { name, .. } = subject else { return self.other(&call, subject) };
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
         let arguments =
             call.params.object.get("arguments").map_or_else(|| "{}".to_owned(), |a| a.to_string());
@@ -237,7 +273,11 @@ impl Dispatcher for World {
             }
             "panic" => panic!("on purpose"),
             "down" => Err(DownstreamFault::Ended { reason: "secret".to_owned() }.before(&files())),
-            "input" => Ok(Outcome::InputRequired { requests: None, state: None }),
+            "input" => Ok(Outcome::InputRequired(InputRequired {
+                downstream: Some(files()),
+                requests: None,
+                state: State::None,
+            })),
             "refuse" => Ok(Outcome::Failed(
                 PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap(),
             )),
@@ -246,10 +286,57 @@ impl Dispatcher for World {
     }
 }
 
+impl World {
+    /// Requests for anything but a tool: what was understood, as a result.
+    fn other(&self, call: &Call, subject: &Subject) -> Result<Outcome, Error> {
+        self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
+        match subject {
+            Subject::Resource { uri } if uri.contains("missing") => {
+                Err(CallerError::UnknownResource { uri: uri.to_string() }.into())
+            }
+            Subject::Prompt { name } if name.contains("missing") => {
+                Err(CallerError::UnknownPrompt { name: name.to_string() }.into())
+            }
+            _ => {
+                let subject = RawJson::string(&format!("{subject:?}"));
+                Ok(Outcome::Complete(object(format!(r#"{{"subject":{subject}}}"#))))
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Sessions for World {
     async fn end(&self, key: &SessionKey) {
         self.ended.lock().unwrap().push(key.clone());
+    }
+
+    async fn end_caller(&self, caller: &Caller) {
+        let (caller, capabilities) = (caller.clone(), ClientCapabilities::none());
+        self.ended.lock().unwrap().push(SessionKey::Modern { caller, capabilities });
+    }
+}
+
+#[async_trait]
+impl Subscriptions for World {
+    async fn subscribe(
+        &self,
+        target: Target,
+        _: &Caller,
+        _: &Exchange,
+        updates: Arc<dyn Updates>,
+    ) -> Result<Subscription, Error> {
+        let Target::Exposed { subject: Subject::Resource { uri }, .. } = target else {
+            panic!("only resources are watched")
+        };
+        if uri.contains("missing") {
+            return Err(CallerError::UnknownResource { uri: uri.to_string() }.into());
+        }
+        if uri.contains("hang") {
+            std::future::pending::<()>().await;
+        }
+        self.watched.lock().unwrap().push((uri.to_string(), Arc::downgrade(&updates)));
+        Ok(Subscription::new(updates))
     }
 }
 

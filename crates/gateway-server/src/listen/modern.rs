@@ -1,47 +1,14 @@
-//! Streams of change events: `subscriptions/listen` of modern clients, the GET stream of legacy sessions
-//! (protocol.md §14, §4.3). There is no replay: a client that reconnects reads its lists again.
+//! `subscriptions/listen` of modern clients (protocol.md §14).
 
-use std::sync::{Arc, atomic::Ordering};
-
-use gateway_domain::{CallerError, Era, JsonKind, RawObject, View};
+use gateway_domain::{CallerError, Era, JsonKind, RawObject};
 use gateway_protocol::{Request, RequestId, meta, method, write};
 
+use super::{Changes, Place, over};
 use crate::{
-    auth::{Principal, take},
-    edge::{Edge, Phase},
-    endpoint::{Answer, Conversation, Payload, Visit, tools::failed},
+    endpoint::{Answer, Conversation, Payload, Visit, failed},
     in_flight::Entry,
     rescue::Refusal,
-    session::Session,
 };
-
-/// One of the streams that a caller, and all of them together, may have, free again when dropped.
-struct Place {
-    principal: Arc<Principal>,
-    edge: Arc<Edge>,
-}
-
-impl Place {
-    fn take(visit: &Visit) -> Result<Self, Refusal> {
-        let Visit { principal, edge, .. } = visit;
-        let limits = &visit.rules.config.limits;
-        if !take(&principal.listens, principal.limit(limits.listens_per_caller)) {
-            return Err(Refusal::StreamsFull);
-        }
-        if !take(&edge.listens, limits.listens) {
-            principal.listens.fetch_sub(1, Ordering::AcqRel);
-            return Err(Refusal::Busy);
-        }
-        Ok(Self { principal: principal.clone(), edge: edge.clone() })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.principal.listens.fetch_sub(1, Ordering::AcqRel);
-        self.edge.listens.fetch_sub(1, Ordering::AcqRel);
-    }
-}
 
 /// Opens a modern stream: the acknowledgement with what is granted, changes as they come, and a result
 /// when the gateway shuts down or the client's key is no longer good. With `entry` the client ends it by its
@@ -99,14 +66,6 @@ fn open(visit: &Visit, request: &Request, entry: Option<Entry>) -> Result<Conver
     }))
 }
 
-/// Waits until nothing of its caller may go on.
-async fn over(place: &Place) {
-    tokio::select! {
-        () = place.edge.reaches(Phase::Draining) => {}
-        () = place.principal.revoked() => {}
-    }
-}
-
 /// Over stdio the end is told twice: the texts contradict each other (protocol.md §21).
 fn end_of(id: &RequestId) -> Payload {
     write::notification(method::CANCELLED, format!(r#"{{"requestId":{id}}}"#).as_bytes()).into()
@@ -122,55 +81,5 @@ fn filter(request: &Request) -> Result<bool, CallerError> {
         None => Ok(false),
         Some(wanted) if wanted.kind() == JsonKind::Null => Ok(false),
         Some(wanted) => wanted.to_bool().ok_or_else(|| invalid("`toolsListChanged` is not a boolean")),
-    }
-}
-
-/// Opens the stream of a legacy session. It ends with the session or the gateway.
-///
-/// # Errors
-/// [`Refusal::StreamTaken`], [`Refusal::StreamsFull`], [`Refusal::Busy`].
-pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>) -> Result<Conversation, Refusal> {
-    let place = Place::take(visit)?;
-    let in_use = session.stream()?;
-    let session = session.clone();
-    let mut changes = Changes::new(visit.edge.clone(), session.view().clone());
-    Ok(Conversation::new(|speaker| async move {
-        let _held = (place, in_use);
-        let edge = changes.edge.clone();
-        let mut ended = session.ended();
-        let news = async {
-            while changes.next().await && (!session.is_initialized() || speaker.say(list_changed()).await) {}
-        };
-        tokio::select! {
-            () = news => {}
-            _ = ended.wait_for(|ended| *ended) => {}
-            () = edge.reaches(Phase::Draining) => {}
-        }
-    }))
-}
-
-/// The notification of a legacy session.
-pub(crate) fn list_changed() -> Payload {
-    const MESSAGE: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    Payload([bytes::Bytes::from_static(MESSAGE), bytes::Bytes::new(), bytes::Bytes::new()])
-}
-
-/// The changes of one view's list from here on.
-pub(crate) struct Changes {
-    edge: Arc<Edge>,
-    view: View,
-    seen: u64,
-}
-
-impl Changes {
-    pub(crate) fn new(edge: Arc<Edge>, view: View) -> Self {
-        let seen = edge.ports.directory.generation(&view);
-        Self { edge, view, seen }
-    }
-
-    /// Waits for the next change; several at once are one. Always true.
-    pub(crate) async fn next(&mut self) -> bool {
-        self.seen = self.edge.ports.directory.changed(&self.view, self.seen).await;
-        true
     }
 }

@@ -1,8 +1,8 @@
 //! What the log says of requests that fail.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
-use gateway_domain::{DownstreamName, OperatorError, UnlistedError};
+use gateway_domain::{CallerError, DownstreamName, OperatorError, UnlistedError};
 use tracing::{Level, Metadata, Subscriber, span};
 
 use super::*;
