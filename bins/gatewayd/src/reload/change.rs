@@ -110,6 +110,8 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
     };
     note(old.names != new.names, "names");
     note(old.lists != new.lists, "lists");
+    note(old.questions != new.questions, "questions");
+    note(old.extensions != new.extensions, "extensions");
     note(old.log != new.log, "log");
     let mut kept = Config { names: old.names, lists: old.lists, log: old.log.clone(), ..new.clone() };
     match face {
