@@ -35,6 +35,9 @@ pub(crate) struct Config {
     pub(crate) reload: Reload,
     pub(crate) limits: Limits,
     pub(crate) lists: Lists,
+    pub(crate) questions: Questions,
+    /// Extensions that are carried, by identifier.
+    pub(crate) extensions: Vec<String>,
     /// In the order of their names; at least one.
     pub(crate) downstreams: Vec<Downstream>,
     /// In the order of their names; empty means that nobody needs a key.
@@ -117,6 +120,40 @@ pub(crate) struct Limits {
     pub(crate) session_lifetime: Duration,
     /// Open event streams of one caller.
     pub(crate) streams_per_caller: usize,
+}
+
+/// What becomes of questions that downstreams ask in mid-call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Questions {
+    /// How long an answer is waited for.
+    pub(crate) time: Duration,
+    /// How often one call may ask.
+    pub(crate) rounds: usize,
+    /// Calls that wait for answers of modern clients, in all.
+    pub(crate) parked: usize,
+    /// The same of one caller.
+    pub(crate) parked_per_caller: usize,
+    /// What handles given to clients are sealed with; a random one if there is none.
+    pub(crate) state_key: Option<StateKey>,
+    /// Whether users are shown which downstream asks.
+    pub(crate) label: bool,
+}
+
+/// A key that is never shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StateKey(pub(super) [u8; 32]);
+
+impl StateKey {
+    /// The key, for the one place that uses it.
+    pub(crate) fn expose(&self) -> [u8; 32] {
+        self.0
+    }
+}
+
+impl fmt::Debug for StateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
 }
 
 /// How the catalogue is kept.

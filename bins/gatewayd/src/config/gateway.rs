@@ -10,7 +10,7 @@ use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names, R
 use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Reader, Table};
-use super::{Request, client, downstream, scalar};
+use super::{Request, client, downstream, questions, scalar};
 
 /// Reads everything; faults are with the reader afterwards, which then makes the result worthless.
 pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
@@ -33,6 +33,8 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         reload: reload(top.table("reload")),
         limits: limits(top.table("limits")),
         lists: lists(top.table("lists")),
+        questions: questions::read(top.table("questions")),
+        extensions: top.list("extensions", extension).unwrap_or_else(gateway_catalog::default_extensions),
         downstreams: downstream::read_all(&mut top, &own(request, address)),
         clients: client::read_all(top.table("clients")),
         secret_variables: BTreeSet::default(),
@@ -154,6 +156,17 @@ fn limits(mut table: Table<'_>) -> Limits {
     limits
 }
 
+/// An identifier with its vendor's prefix (protocol.md §9.3).
+fn extension(item: &Item<'_>) -> Result<String, Fault> {
+    let text = scalar::text(item)?;
+    let is_named = text.split_once('/').is_some_and(|(vendor, name)| !vendor.is_empty() && !name.is_empty());
+    if is_named && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text);
+    }
+    Err(Fault::new(format!("{text:?} is not the identifier of an extension"))
+        .hint("write it with its prefix: \"io.modelcontextprotocol/ui\""))
+}
+
 fn lists(mut table: Table<'_>) -> Lists {
     use scalar::{count, duration, size};
     let (t, default) = (&mut table, gateway_catalog::CatalogConfig::default());
@@ -177,4 +190,4 @@ pub(super) const KIB: usize = 1 << 10;
 pub(super) const MIB: usize = 1 << 20;
 pub(super) const GIB: usize = 1 << 30;
 /// Above this a limit is none.
-const MANY: usize = 1_000_000;
+pub(super) const MANY: usize = 1_000_000;

@@ -21,6 +21,7 @@ mod key_path;
 mod layers;
 mod own;
 mod problem;
+mod questions;
 mod reach;
 mod reader;
 mod scalar;
@@ -35,7 +36,7 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 pub(crate) use checked::{
-    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
+    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Questions, Reach, Reload, Remote,
     Sharing,
 };
 pub(crate) use file::Files;

@@ -110,8 +110,17 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
     };
     note(old.names != new.names, "names");
     note(old.lists != new.lists, "lists");
+    note(old.questions != new.questions, "questions");
+    note(old.extensions != new.extensions, "extensions");
     note(old.log != new.log, "log");
-    let mut kept = Config { names: old.names, lists: old.lists, log: old.log.clone(), ..new.clone() };
+    let mut kept = Config {
+        names: old.names,
+        lists: old.lists,
+        log: old.log.clone(),
+        questions: old.questions.clone(),
+        extensions: old.extensions.clone(),
+        ..new.clone()
+    };
     match face {
         Face::Http => {
             note(old.listen != new.listen, "listen");

@@ -473,3 +473,15 @@ fn hosts_and_origins_are_judged_by_the_rules_of_the_edge() {
     assert!(problems.contains("g.toml:1: allowed_hosts[0]: \"*.example\" is not a host"), "{problems}");
     assert!(problems.contains("g.toml:2: allowed_origins[0]: \"null\" is not an origin"), "{problems}");
 }
+
+#[test]
+fn a_state_key_is_32_bytes_and_an_extension_has_a_prefix() {
+    check_top(
+        "extensions = [\"tasks\"]\nquestions = { state_key = \"c2hvcnQ=\", rounds = 0 }",
+        &[
+            "g.toml:1: extensions[0]: \"tasks\" is not the identifier of an extension; hint: write it with its prefix: \"io.modelcontextprotocol/ui\"",
+            "g.toml:2: questions.rounds: must be 1 to 1000",
+            "g.toml:2: questions.state_key: a state key is 32 bytes in base64; hint: make one with: head -c 32 /dev/urandom | base64",
+        ],
+    );
+}

@@ -204,6 +204,16 @@ fn what_is_not_written_has_the_published_default() {
     assert_eq!(config.admin_listen, None);
     assert_eq!((config.limits.body_bytes, config.limits.header_bytes), (4_194_304, 32_768));
     assert_eq!(config.limits.sessions, 10_000);
+    let questions = Questions {
+        time: Duration::from_secs(600),
+        rounds: 10,
+        parked: 1024,
+        parked_per_caller: 16,
+        state_key: None,
+        label: false,
+    };
+    assert_eq!(config.questions, questions);
+    assert_eq!(config.extensions, ["io.modelcontextprotocol/ui", "io.modelcontextprotocol/tasks"]);
     assert_eq!(config.limits.session_idle, Duration::from_secs(1800));
     assert_eq!(config.limits.session_lifetime, Duration::from_secs(86_400));
     assert_eq!((config.lists.ttl, config.lists.budget), (Duration::from_secs(900), Duration::from_secs(5)));
@@ -404,4 +414,19 @@ fn variables_reach_names_that_they_cannot_spell() {
     let config = scene.good().config;
     assert_eq!(only(&config).call_timeout, Duration::from_secs(5));
     assert_eq!(command(only(&config)).env["Mode"].expose(), "b");
+}
+
+#[test]
+fn questions_and_extensions_are_settings() {
+    let text = "extensions = [\"a.example/b\"]\n[questions]\ntime = \"2m\"\nrounds = 3\nparked = 5\n\
+        parked_per_caller = 2\nlabel = true\nstate_key = { env = \"STATE_KEY\" }\n[downstreams.d]\ncommand = [\"x\"]";
+    let scene = Scene::with("g.toml", text).variable("STATE_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+    let config = scene.good().config;
+    let Questions { time, rounds, parked, parked_per_caller, state_key, label } = config.questions;
+    assert_eq!((time, rounds, parked, parked_per_caller, label), (Duration::from_secs(120), 3, 5, 2, true));
+    let key = state_key.unwrap();
+    assert_eq!(key.expose().to_vec(), (0..32).collect::<Vec<u8>>());
+    assert_eq!(format!("{key:?}"), "[secret]");
+    assert_eq!(config.extensions, ["a.example/b"]);
+    assert!(config.secret_variables.contains("STATE_KEY"));
 }
