@@ -42,6 +42,8 @@ pub struct HttpConfig {
     pub max_header_fields: usize,
     /// The most notifications of one call that are passed on; more are dropped. Default 10,000.
     pub max_notifications: usize,
+    /// The most resources that are watched in one session. Default 10,000.
+    pub max_subscriptions: usize,
     /// The most errands of a kind that run beside calls at once: farewells, and unread ends of answers. What
     /// is over is left out. Default 64.
     pub max_errands: usize,
@@ -52,9 +54,9 @@ pub struct HttpConfig {
     /// How long it is believed that a server lacks an era (protocol.md §7.3: an upgrade would go
     /// unnoticed). Default 10 min.
     pub verdict_lifetime: Duration,
-    /// Whether sessions listen for changes of the server's tools where it announces them. The observer
+    /// Whether sessions listen for changes of the server's lists where it announces them. The observer
     /// needs to hear them from one session only: [`crate::HttpFactory::without_change_stream`] makes the
-    /// others. Default true.
+    /// others, which listen only for what is their own client's. Default true.
     pub change_stream: bool,
     /// The longest pause before a lost stream is opened again, a call's or that of changes, whatever the server
     /// asks for. The first is that, or 1 s; the next lie between it and a bound that doubles. Default 60 s.
@@ -83,6 +85,7 @@ impl HttpConfig {
             max_header_bytes: 64 << 10,
             max_header_fields: 100,
             max_notifications: 10_000,
+            max_subscriptions: 10_000,
             max_errands: 64,
             idle_timeout: Duration::from_secs(90),
             max_idle: 128,

@@ -21,6 +21,11 @@ impl Deadline {
         Self(Patience::fixed(Instant::now().into(), after))
     }
 
+    /// Never gives up: somebody else does.
+    pub(crate) fn none() -> Self {
+        Self::fixed(Duration::MAX)
+    }
+
     /// Takes note of progress.
     pub(crate) fn extend(&mut self) {
         self.0.extend(Instant::now().into());

@@ -34,7 +34,7 @@ pub(crate) struct Endpoint {
     /// What every request carries.
     pub(crate) headers: HeaderMap,
     client: Client<Connector, Full<Bytes>>,
-    uri: Uri,
+    pub(crate) uri: Uri,
     /// Farewells under way, and unread ends of answers; those are many and must not hold up these.
     errands: Arc<Semaphore>,
     remainders: Arc<Semaphore>,
@@ -71,9 +71,20 @@ impl Endpoint {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
+        self.send_to(self.uri.clone(), method, headers, body).await
+    }
+
+    /// The same to another address of the same server.
+    pub(crate) async fn send_to(
+        &self,
+        uri: Uri,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = self.uri.clone();
+        *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         let response = self.client.request(request).await?;
         // The buffer that hyper parses in is limited too, but to about twice that.
@@ -92,6 +103,11 @@ impl Endpoint {
         {
             tracing::warn!(downstream = %self.name, "too many farewells at once; the server is not told of all that is given up");
         }
+    }
+
+    /// Does something beside everything else; `false` if there is no runtime or too much of that kind already.
+    pub(crate) fn beside(&self, limit: Duration, errand: impl Future<Output = ()> + Send + 'static) -> bool {
+        run(&self.errands, limit, errand)
     }
 
     /// Reads what is left of an answer beside the calls. Left out, it costs the connection.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_domain::DownstreamFault;
-use gateway_protocol::sse::EventDecoder;
+use gateway_protocol::sse::{Event, EventDecoder};
 use hyper::body::Incoming;
 
 use crate::{body, failure::Failure};
@@ -50,15 +50,21 @@ impl EventStream {
     /// The next message's text; `None` when the stream has ended. Events of other names and events without
     /// data are no messages. Cancel-safe.
     pub(crate) async fn next(&mut self, place: &mut Place) -> Result<Option<Bytes>, Failure> {
+        while let Some(event) = self.next_named(place).await? {
+            if event.name.is_none() && !event.data.is_empty() {
+                return Ok(Some(event.data));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next event, whatever it is.
+    pub(crate) async fn next_named(&mut self, place: &mut Place) -> Result<Option<Event>, Failure> {
         loop {
             let event = self.decoder.next_event();
             place.follow(&self.decoder);
             match event.map_err(|error| Failure::during(DownstreamFault::TooLarge { limit: error.limit }))? {
-                Some(event) => {
-                    if event.name.is_none() && !event.data.is_empty() {
-                        return Ok(Some(event.data));
-                    }
-                }
+                Some(event) => return Ok(Some(event)),
                 None => match body::piece(&mut self.body).await? {
                     Some(data) => self.decoder.push(&data),
                     None => return Ok(None),

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gateway_domain::{
@@ -7,7 +7,7 @@ use gateway_domain::{
 };
 use gateway_protocol::{
     RequestId, Revision,
-    client::{Opening, OpeningConfig, Reply, Step, Wait},
+    client::{Knowledge, Opening, OpeningConfig, Reply, Step, Wait},
     headers::METHOD,
     method, write,
 };
@@ -19,9 +19,14 @@ use crate::{
     deadline::Deadline,
     endpoint::Endpoint,
     failure::Failure,
+    hub::Hub,
     inquiry::{Answered, Inquiry},
     link::{Link, version_header},
+    sse::Door,
 };
+
+/// How long a session that may be asked something waits for the stream that its server may ask on.
+const STREAM_WAIT: Duration = Duration::from_millis(250);
 
 /// Opens sessions to one remote server. They share its connections and what is known of its era.
 pub struct HttpFactory {
@@ -67,36 +72,94 @@ impl HttpFactory {
     }
 
     async fn attempt(&self, profile: &SessionProfile) -> Result<HttpSession, DownstreamFault> {
+        let memory = &self.endpoint.memory;
+        if memory.recall_sse()
+            && let Ok(session) = self.attempt_sse(profile).await
+        {
+            return Ok(session);
+        }
+        memory.learn_sse(false);
+        let refused = match self.negotiate(profile, memory.recall(), &mut Way::Streamable).await {
+            Ok(opened) => return self.finish(opened, profile, None).await,
+            Err(refused) => refused,
+        };
+        let is_legacy_allowed =
+            self.endpoint.config.protocol.is_none_or(|revision| revision.era() == Era::Legacy);
+        if is_legacy_allowed && matches!(refused.status, Some(400 | 404 | 405)) {
+            match self.attempt_sse(profile).await {
+                Err(failure) => {
+                    let (downstream, fault) = (&self.endpoint.name, failure);
+                    tracing::debug!(%downstream, %fault, "no HTTP+SSE either");
+                }
+                opened => return opened,
+            }
+        }
+        // What it said to begin with tells more.
+        Err(refused.fault)
+    }
+
+    /// Opens a session over HTTP+SSE (protocol.md §6).
+    async fn attempt_sse(&self, profile: &SessionProfile) -> Result<HttpSession, DownstreamFault> {
+        let limit = self.endpoint.config.request_timeout;
+        let door = timeout(limit, Door::open(&self.endpoint)).await;
+        let mut door = match door {
+            Ok(door) => door.map_err(|failure| failure.fault)?,
+            Err(_) => return Err(DownstreamFault::TimedOut { after: limit }),
+        };
+        let known = Knowledge { modern: Some(false), legacy: None };
+        let opened = self.negotiate(profile, known, &mut Way::Sse(&mut door)).await;
+        let session = self.finish(opened.map_err(|refused| refused.fault)?, profile, Some(door)).await?;
+        self.endpoint.memory.learn_sse(true);
+        Ok(session)
+    }
+
+    /// Finds a revision that both sides speak.
+    async fn negotiate(
+        &self,
+        profile: &SessionProfile,
+        known: Knowledge,
+        way: &mut Way<'_>,
+    ) -> Result<Opened, Refused> {
         let endpoint = &self.endpoint;
         let config = OpeningConfig {
-            want: profile.era,
+            want: if way.is_sse() { Era::Legacy } else { profile.era },
             only: endpoint.config.protocol,
             client: endpoint.config.client.clone(),
             capabilities: profile.capabilities.clone(),
         };
-        let (mut opening, mut step) = Opening::start(config, endpoint.memory.recall());
-        let (mut id, mut session) = (0, None);
-        let peer = loop {
+        let (mut opening, mut step) = Opening::start(config, known);
+        let (mut id, mut session, mut status) = (0, None, None);
+        loop {
             step = match step {
                 Step::Send { method, params, wait, revision } => {
                     id += 1;
-                    let (reply, named) = self.try_opening(id, method, &params, wait, revision).await?;
+                    let message = write::request(&RequestId::from(id), method, &params);
+                    let (reply, named) = match way {
+                        Way::Streamable => self.try_opening(id, method, message, wait, revision).await?,
+                        Way::Sse(door) => {
+                            let answered = door.ask(endpoint, id, message).await;
+                            (Reply::Answer(answered.map_err(|failure| failure.fault)?), None)
+                        }
+                    };
+                    if let (Wait::Handshake, Reply::Status(given)) = (wait, &reply) {
+                        status = Some(*given);
+                    }
                     session = named;
                     let step = opening.reply(wait, reply);
-                    endpoint.memory.learn(opening.knowledge());
+                    if !way.is_sse() {
+                        endpoint.memory.learn(opening.knowledge());
+                    }
                     step
                 }
                 // Over HTTP every request has one reply, and nothing is ever respawned.
-                Step::Continue => return Err(refused("it gave no usable answer")),
+                Step::Continue => return Err(refused("it gave no usable answer").into()),
                 Step::Respawn => opening.respawned(),
-                Step::Done(peer) => break *peer,
-                Step::Fail(reason) => return Err(DownstreamFault::Handshake { reason }),
+                Step::Done(peer) => return Ok(Opened { peer: *peer, id, session }),
+                Step::Fail(reason) => {
+                    return Err(Refused { fault: DownstreamFault::Handshake { reason }, status });
+                }
             };
-        };
-        let revision = Revision::parse(&peer.protocol).ok_or_else(|| refused("an unknown revision"))?;
-        let session = session.filter(|_| peer.era == Era::Legacy);
-        let link = Link::new(Arc::clone(endpoint), revision, session, id + 1);
-        self.finish(link, peer).await
+        }
     }
 
     /// Sends a request of the opening and says what came of it.
@@ -104,7 +167,7 @@ impl HttpFactory {
         &self,
         id: u64,
         method: &'static str,
-        params: &[u8],
+        message: Vec<u8>,
         wait: Wait,
         revision: Revision,
     ) -> Result<(Reply, Option<HeaderValue>), DownstreamFault> {
@@ -113,7 +176,6 @@ impl HttpFactory {
             headers.extend(version_header(revision));
             headers.insert(METHOD, HeaderValue::from_static(method));
         }
-        let message = write::request(&RequestId::from(id), method, params);
         let deadline = Deadline::fixed(self.endpoint.config.startup_timeout);
         match Inquiry::new(&self.endpoint, id, deadline).ask(headers, message).await {
             Ok(Answered { response, session }) => {
@@ -135,25 +197,90 @@ impl HttpFactory {
     }
 
     /// Completes a legacy handshake and begins to listen.
-    async fn finish(&self, link: Link, peer: PeerInfo) -> Result<HttpSession, DownstreamFault> {
+    async fn finish(
+        &self,
+        opened: Opened,
+        profile: &SessionProfile,
+        door: Option<Door>,
+    ) -> Result<HttpSession, DownstreamFault> {
+        let Opened { peer, id, session } = opened;
+        let revision = Revision::parse(&peer.protocol).ok_or_else(|| refused("an unknown revision"))?;
+        let session = session.filter(|_| peer.era == Era::Legacy);
+        let (channel, stream) = door.map(Door::pass).unzip();
+        let endpoint = Arc::clone(&self.endpoint);
+        let link = Link::new(endpoint, revision, session, id + 1, Hub::new(peer, profile), channel);
         // From here on dropping the session ends it on the server.
-        let session = HttpSession::new(link, peer);
-        if session.link().era() == Era::Legacy {
-            let message = write::notification(method::INITIALIZED, b"{}");
-            let status = session.link().post(message).await.map_err(|failure| failure.fault)?;
-            match status.as_u16() {
-                200..=299 => {}
-                status @ (401 | 403) => return Err(DownstreamFault::Unauthorized { status }),
-                status => {
-                    let reason = format!("HTTP status {status} for `{}`", method::INITIALIZED);
-                    return Err(DownstreamFault::Handshake { reason });
-                }
+        let session = HttpSession::new(link);
+        if let Some(stream) = stream {
+            session.read(stream);
+        }
+        if revision.era() == Era::Legacy {
+            self.initialized(session.link()).await?;
+        }
+        self.listen(&session).await;
+        Ok(session)
+    }
+
+    async fn initialized(&self, link: &Link) -> Result<(), DownstreamFault> {
+        let message = write::notification(method::INITIALIZED, b"{}");
+        let status = link.post(message).await.map_err(|failure| failure.fault)?;
+        match status.as_u16() {
+            200..=299 => Ok(()),
+            status @ (401 | 403) => Err(DownstreamFault::Unauthorized { status }),
+            status => {
+                let reason = format!("HTTP status {status} for `{}`", method::INITIALIZED);
+                Err(DownstreamFault::Handshake { reason })
             }
         }
-        if self.change_stream {
-            session.listen();
+    }
+
+    /// Begins to listen, where there is something to hear. Servers may ask on a stream that belongs to no request, so
+    /// that a session that can be asked something waits a moment for it.
+    async fn listen(&self, session: &HttpSession) {
+        let hub = &session.link().hub;
+        let lists = if self.change_stream { hub.announced() } else { Vec::new() };
+        let may_be_asked = hub.declared.is_interactive();
+        if !lists.is_empty() || may_be_asked {
+            session.listen(lists);
         }
-        Ok(session)
+        if may_be_asked && session.link().sse.is_none() {
+            let mut tried = hub.tried_stream.subscribe();
+            // Without a stream there is less to hear, no more.
+            let _ = timeout(STREAM_WAIT, tried.wait_for(|tried| *tried)).await;
+        }
+    }
+}
+
+/// Where the requests of an opening go.
+enum Way<'a> {
+    Streamable,
+    Sse(&'a mut Door),
+}
+
+impl Way<'_> {
+    fn is_sse(&self) -> bool {
+        matches!(self, Self::Sse(_))
+    }
+}
+
+/// What an opening has come to.
+struct Opened {
+    peer: PeerInfo,
+    /// The last id that was used.
+    id: u64,
+    session: Option<HeaderValue>,
+}
+
+/// Why one has come to nothing.
+struct Refused {
+    fault: DownstreamFault,
+    /// The status that `initialize` was refused with.
+    status: Option<u16>,
+}
+
+impl From<DownstreamFault> for Refused {
+    fn from(fault: DownstreamFault) -> Self {
+        Self { fault, status: None }
     }
 }
 

@@ -1,13 +1,16 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
-use gateway_domain::{DownstreamFault, Event, Exchange, ListKind, LogLevel};
+use gateway_domain::{DownstreamFault, Event, Exchange};
 use gateway_protocol::{
-    Answer, Incoming as Messages, Message, Notification, RequestId, Response, headers::SESSION, method,
+    Answer, Incoming as Messages, Message, Notification, Response, headers::SESSION, method,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, response::Parts};
 use hyper::body::Incoming;
 
 use crate::{
     body,
+    calls::{OpenCall, wants},
     deadline::Deadline,
     endpoint::Endpoint,
     events::{EventStream, Place},
@@ -15,6 +18,7 @@ use crate::{
     headers::{self, Form},
     link::Link,
     pace::Pace,
+    talk::number,
 };
 
 /// How often in a row a broken stream is asked for of a server that is busy or away.
@@ -25,12 +29,31 @@ pub(crate) struct Inquiry<'a> {
     endpoint: &'a Endpoint,
     id: u64,
     /// The session it belongs to; `None` while one is being opened.
-    link: Option<&'a Link>,
-    /// The call it is, if it is one: where its progress and logs go.
-    exchange: Option<&'a Exchange>,
+    link: Option<&'a Arc<Link>>,
+    ear: Ear<'a>,
     deadline: Deadline,
     /// How many notifications have been passed on.
     told: usize,
+}
+
+/// Who hears what comes before the answer.
+#[derive(Clone, Copy)]
+pub(crate) enum Ear<'a> {
+    /// It is no client's call.
+    Nobody,
+    /// The client of a modern call.
+    Modern(&'a Exchange),
+    /// The client of a legacy call, which the server may ask something too.
+    Call(&'a OpenCall),
+}
+
+impl<'a> Ear<'a> {
+    fn call(self) -> Option<&'a OpenCall> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::Nobody | Self::Modern(_) => None,
+        }
+    }
 }
 
 /// An answer and what came with it.
@@ -43,12 +66,12 @@ pub(crate) struct Answered {
 
 impl<'a> Inquiry<'a> {
     pub(crate) fn new(endpoint: &'a Endpoint, id: u64, deadline: Deadline) -> Self {
-        Self { endpoint, id, link: None, exchange: None, deadline, told: 0 }
+        Self { endpoint, id, link: None, ear: Ear::Nobody, deadline, told: 0 }
     }
 
-    pub(crate) fn within(mut self, link: &'a Link, exchange: Option<&'a Exchange>) -> Self {
+    pub(crate) fn within(mut self, link: &'a Arc<Link>, ear: Ear<'a>) -> Self {
         self.link = Some(link);
-        self.exchange = exchange;
+        self.ear = ear;
         self
     }
 
@@ -70,7 +93,7 @@ impl<'a> Inquiry<'a> {
         let form = headers::form(&head.headers);
         match status {
             // The server had the request and refused it because of the session (protocol.md §4.4).
-            404 if self.link.is_some_and(Link::has_session) => Err(Failure::unknown_session(status)),
+            404 if self.link.is_some_and(|link| link.has_session()) => Err(Failure::unknown_session(status)),
             // It says that nothing ran (security.md §5.2).
             401 | 403 => Err(Failure::before(DownstreamFault::Unauthorized { status })),
             200..=299 | 400..=499 if headers::is_encoded(&head.headers) => {
@@ -182,7 +205,7 @@ impl<'a> Inquiry<'a> {
             Message::Notification(notification) => self.notified(notification),
             Message::Request(request) => {
                 if let Some(link) = self.link {
-                    self.deadline.bound(link.answer(&request)).await?;
+                    self.deadline.bound(link.asked(&request, self.ear.call())).await?;
                 }
             }
         }
@@ -198,28 +221,22 @@ impl<'a> Inquiry<'a> {
     }
 
     fn notified(&mut self, notification: Notification) {
-        let params = notification.params.object;
+        let Some(link) = self.link else { return };
+        let Ear::Modern(exchange) = self.ear else {
+            return link.notified(notification, self.ear.call());
+        };
+        let params = &notification.params.object;
         match notification.method.as_str() {
-            method::TOOLS_LIST_CHANGED => self.endpoint.observer.list_changed(ListKind::Tools),
-            method::PROGRESS => {
-                let token = params.get("progressToken").and_then(RequestId::new);
-                if token.and_then(|token| token.to_number()) == Some(self.id)
-                    && let Some(exchange) = self.exchange.filter(|exchange| exchange.wants_progress)
-                {
-                    self.deadline.extend();
-                    self.tell(exchange, Event::Progress(params));
-                }
+            method::PROGRESS
+                if exchange.wants_progress && number(params, "progressToken") == Some(self.id) =>
+            {
+                self.deadline.extend();
+                self.tell(exchange, Event::Progress(notification.params.object));
             }
-            method::MESSAGE => {
-                let level = params.get_text("level").and_then(|level| LogLevel::parse(&level));
-                if let Some(exchange) = self.exchange
-                    && let (Some(level), Some(lowest)) = (level, exchange.log_level)
-                    && level >= lowest
-                {
-                    self.tell(exchange, Event::Log(params));
-                }
+            method::MESSAGE if wants(exchange, params) => {
+                self.tell(exchange, Event::Log(notification.params.object));
             }
-            _ => {}
+            _ => link.notified(notification, None),
         }
     }
 

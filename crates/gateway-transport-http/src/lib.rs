@@ -1,7 +1,7 @@
-//! Remote MCP servers over Streamable HTTP, in both eras of the protocol.
+//! Remote MCP servers over Streamable HTTP, in both eras of the protocol, and over the HTTP+SSE of 2024-11-05.
 //!
 //! **For**: connections and TLS, one POST per message, JSON and SSE answers, session and version headers,
-//! the probe for the era and the fall back, change streams. What the gateway's other crates see of it is a
+//! the probe for the era and the fall back, change streams, watched resources, what a legacy server asks in mid-call. What the gateway's other crates see of it is a
 //! [`Factory`](gateway_domain::Factory) of [`DownstreamSession`](gateway_domain::DownstreamSession)s.
 //!
 //! **Must not know**: processes, pools of sessions, names that clients are shown, policy.
@@ -33,6 +33,7 @@
 //! ```
 
 mod body;
+mod calls;
 mod cancel;
 mod config;
 mod connector;
@@ -41,15 +42,21 @@ mod endpoint;
 mod events;
 mod factory;
 mod failure;
+mod going;
 mod headers;
+mod hub;
 mod inquiry;
 mod link;
 mod listen;
 mod memory;
+mod mirror;
 mod pace;
 mod refusal;
 mod session;
+mod sse;
+mod talk;
 mod tls;
+mod watches;
 
 pub use config::HttpConfig;
 pub use factory::HttpFactory;

@@ -4,9 +4,9 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Exchange, Execution};
+use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Execution};
 use gateway_protocol::{
-    Answer, Request, Response, Revision, client, code,
+    Answer, Response, Revision, client, code,
     headers::{METHOD, PROTOCOL_VERSION, SESSION},
     meta::Hop,
     method, write,
@@ -22,8 +22,10 @@ use crate::{
     events,
     failure::Failure,
     headers::{self, EVENT_STREAM, Form, LAST_EVENT_ID, form},
-    inquiry::Inquiry,
+    hub::Hub,
+    inquiry::{Ear, Inquiry},
     refusal::{self, Verdict},
+    sse::Channel,
 };
 
 /// What the parts of an open session share.
@@ -38,6 +40,9 @@ pub(crate) struct Link {
     /// It has said that it does not have the session, so that there is nothing to end.
     disowned: AtomicBool,
     closed: AtomicBool,
+    pub(crate) hub: Hub,
+    /// The stream that carries all answers, where it is that kind of server.
+    pub(crate) sse: Option<Channel>,
 }
 
 impl Link {
@@ -46,6 +51,8 @@ impl Link {
         revision: Revision,
         session: Option<HeaderValue>,
         next_id: u64,
+        hub: Hub,
+        sse: Option<Channel>,
     ) -> Self {
         let mut headers = endpoint.headers.clone();
         if let Some(mut session) = session {
@@ -56,7 +63,8 @@ impl Link {
             headers.insert(name, value);
         }
         let [lost, disowned, closed] = [(); 3].map(|()| AtomicBool::new(false));
-        Self { endpoint, revision, headers, next_id: AtomicU64::new(next_id), lost, disowned, closed }
+        let next_id = AtomicU64::new(next_id);
+        Self { endpoint, revision, headers, next_id, lost, disowned, closed, hub, sse }
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -74,6 +82,7 @@ impl Link {
     /// Lets nothing more be asked.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        self.hub.watches.lose();
     }
 
     /// How requests introduce themselves here; those on nobody's behalf declare nothing.
@@ -102,7 +111,24 @@ impl Link {
         id: u64,
         headers: HeaderMap,
         message: Vec<u8>,
-        exchange: Option<&Exchange>,
+        ear: Ear<'_>,
+        deadline: Deadline,
+    ) -> Result<Response, Failure> {
+        let guard = (self.era() == Era::Legacy).then(|| CancelOnDrop::new(self, id));
+        let answered = self.inquire(id, headers, message, ear, deadline).await;
+        if let Some(guard) = guard {
+            guard.settle(&answered);
+        }
+        answered
+    }
+
+    /// The same without a cancellation in the legacy era.
+    pub(crate) async fn inquire(
+        self: &Arc<Self>,
+        id: u64,
+        headers: HeaderMap,
+        message: Vec<u8>,
+        ear: Ear<'_>,
         deadline: Deadline,
     ) -> Result<Response, Failure> {
         if self.closed.load(Ordering::Relaxed) {
@@ -112,12 +138,13 @@ impl Link {
             let reason = "its session has ended".to_owned();
             return Err(Failure::before(DownstreamFault::Ended { reason }));
         }
-        let guard = (self.era() == Era::Legacy).then(|| CancelOnDrop::new(self, id));
-        let mut inquiry = Inquiry::new(&self.endpoint, id, deadline).within(self, exchange);
-        let answered = inquiry.ask(headers, message).await.map(|answered| answered.response);
-        if let Some(guard) = guard {
-            guard.settle(&answered);
-        }
+        let answered = match &self.sse {
+            Some(channel) => channel.ask(self, id, message, deadline).await,
+            None => {
+                let mut inquiry = Inquiry::new(&self.endpoint, id, deadline).within(self, ear);
+                inquiry.ask(headers, message).await.map(|answered| answered.response)
+            }
+        };
         self.judge(&answered);
         answered
     }
@@ -167,10 +194,11 @@ impl Link {
         self.lose(reason);
     }
 
-    fn lose(&self, reason: &str) {
-        if !self.lost.swap(true, Ordering::Relaxed) {
+    pub(crate) fn lose(&self, reason: &str) {
+        if !self.lost.swap(true, Ordering::Relaxed) && !self.closed.load(Ordering::Relaxed) {
             self.endpoint.observer.session_lost(reason);
         }
+        self.hub.watches.lose();
     }
 
     /// Looks in a refusal of the request `id` for what it says of the session, and lets go of it. It may be an
@@ -227,22 +255,11 @@ impl Link {
 
     /// Posts a message that is no request and returns the status it is taken with.
     pub(crate) async fn post(&self, message: Vec<u8>) -> Result<StatusCode, Failure> {
-        let (head, body) =
-            self.endpoint.send(Method::POST, self.headers.clone(), message.into()).await?.into_parts();
+        let uri = self.sse.as_ref().map_or(&self.endpoint.uri, Channel::messages).clone();
+        let sent = self.endpoint.send_to(uri, Method::POST, self.headers.clone(), message.into());
+        let (head, body) = sent.await?.into_parts();
         body::release(&self.endpoint, body);
         Ok(head.status)
-    }
-
-    /// Answers what a legacy server asks. Modern servers ask in results.
-    pub(crate) async fn answer(&self, request: &Request) {
-        if self.era() == Era::Modern {
-            return;
-        }
-        let answer = self.post(client::answer_server(request));
-        let sent = tokio::time::timeout(self.endpoint.config.request_timeout, answer).await;
-        if !matches!(sent, Ok(Ok(status)) if status.is_success()) {
-            tracing::debug!(downstream = %self.endpoint.name, method = request.method, "an answer was not taken");
-        }
     }
 
     /// Says that a request is no longer wanted.

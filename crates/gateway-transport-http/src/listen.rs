@@ -1,18 +1,18 @@
 //! Change streams: a GET stream in the legacy era, `subscriptions/listen` in the modern one.
 
+mod modern;
+
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Execution, ListKind};
-use gateway_protocol::{Answer, Incoming, Message, RequestId, Response, client, method, write};
-use http::Method;
+use gateway_domain::{DownstreamFault, Era, Execution, ListKind};
+use gateway_protocol::{Answer, Incoming, Message, Response};
 use hyper::body::Incoming as Body;
 use tokio::time::Instant;
 
+pub(crate) use self::modern::listen as listen_modern;
 use crate::{
-    body,
     events::{EventStream, Place},
     failure::Failure,
-    headers::{Form, form},
     link::Link,
     pace::Pace,
 };
@@ -20,25 +20,27 @@ use crate::{
 /// A stream that has lived this long is in order, even if it had nothing to say.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// Listens until the session ends or the server shows that it has no such stream. Lost streams are opened
-/// again, with growing pauses; after a loss anything may have changed.
+/// Listens to a legacy session until it ends or the server shows that it has no such stream. Lost streams are
+/// opened again, with growing pauses; after a loss anything may have changed.
 pub(crate) async fn listen(link: Arc<Link>) {
     let mut place = Place::default();
     let mut pace = Pace::new(link.endpoint.config.max_reconnect_delay);
     let mut missed = false;
     let mut opened = false;
     while link.is_open() {
-        match open(&link, place.id.as_deref()).await {
+        let stream = open(&link, place.id.as_deref()).await;
+        link.hub.tried_stream.send_replace(true);
+        match stream {
             Ok(body) => {
                 opened = true;
                 if missed {
-                    link.endpoint.observer.list_changed(ListKind::Tools);
+                    everything_changed(&link, &link.hub.announced());
                 }
                 let since = Instant::now();
-                match hear(&link, body, &mut place).await {
-                    Heard::Nothing if since.elapsed() < STEADY => {}
-                    Heard::Nothing | Heard::Something => pace.reset(),
-                    Heard::Refusal => return,
+                let mut stream = EventStream::new(body, link.endpoint.config.max_message_bytes);
+                let heard = hear(&link, &mut stream, &mut place).await;
+                if heard != Heard::Nothing || since.elapsed() >= STEADY {
+                    pace.reset();
                 }
             }
             Err(failure) => match judge(&failure, opened) {
@@ -78,30 +80,15 @@ fn judge(failure: &Failure, opened: bool) -> Next<'_> {
     }
 }
 
+/// Opens a legacy stream.
 async fn open(link: &Link, after: Option<&str>) -> Result<Body, Failure> {
     let limit = link.endpoint.config.startup_timeout;
-    let opened = match link.era() {
-        Era::Legacy => tokio::time::timeout(limit, link.open_stream(after)).await,
-        Era::Modern => tokio::time::timeout(limit, subscribe(link)).await,
-    };
+    let opened = tokio::time::timeout(limit, link.open_stream(after)).await;
     opened.unwrap_or_else(|_| Err(timed_out(limit)))
 }
 
 fn timed_out(after: Duration) -> Failure {
     Failure::during(DownstreamFault::TimedOut { after })
-}
-
-/// Asks for a stream of changes of the tools (protocol.md §14).
-async fn subscribe(link: &Link) -> Result<Body, Failure> {
-    let params = client::listen_params(&link.hop(&ClientCapabilities::none()));
-    let message = write::request(&RequestId::from(link.next_id()), method::LISTEN, &params);
-    let sent = link.endpoint.send(Method::POST, link.headers_for(method::LISTEN), message.into());
-    let (head, body) = sent.await?.into_parts();
-    if head.status.is_success() && form(&head.headers) == Form::Events {
-        return Ok(body);
-    }
-    body::release(&link.endpoint, body);
-    Err(Failure::during(DownstreamFault::Status { status: head.status.as_u16() }))
 }
 
 /// What a stream carried.
@@ -113,40 +100,45 @@ enum Heard {
     Refusal,
 }
 
-/// Hears a stream to its end.
-async fn hear(link: &Link, body: Body, place: &mut Place) -> Heard {
-    let mut stream = EventStream::new(body, link.endpoint.config.max_message_bytes);
+/// Hears a stream to its end. Cancel-safe in the modern era, where nothing is answered.
+async fn hear(link: &Arc<Link>, stream: &mut EventStream, place: &mut Place) -> Heard {
     let mut heard = Heard::Nothing;
     loop {
-        let text = match stream.next(place).await {
-            Ok(Some(text)) => text,
-            Ok(None) => return heard,
-            Err(failure) => {
-                tracing::debug!(downstream = %link.endpoint.name, fault = %failure.fault, "the change stream broke");
-                return heard;
-            }
-        };
-        let messages = match Incoming::parse(text) {
-            Ok(Incoming::Single(message)) => vec![message],
-            Ok(Incoming::Batch(messages)) => messages.into_iter().flatten().collect(),
-            Err(error) => {
-                tracing::debug!(downstream = %link.endpoint.name, %error, "nonsense on the change stream");
-                return heard;
-            }
-        };
+        let Some(messages) = next(link, stream, place).await else { return heard };
         heard = Heard::Something;
         for message in messages {
-            match message {
-                Message::Notification(notification) if notification.method == method::TOOLS_LIST_CHANGED => {
-                    link.endpoint.observer.list_changed(ListKind::Tools);
-                }
-                Message::Request(request) => link.answer(&request).await,
-                // In the modern era the stream is the answer to a request: refused, or ended in order.
-                Message::Response(Response { answer, .. }) if link.era() == Era::Modern => {
-                    return if matches!(answer, Answer::Error(_)) { Heard::Refusal } else { heard };
-                }
-                Message::Notification(_) | Message::Response(_) => {}
+            // In the modern era the stream is the answer to a request: refused, or ended in order.
+            if let Some(Response { answer, .. }) = link.overhear(message).await
+                && link.era() == Era::Modern
+            {
+                return if matches!(answer, Answer::Error(_)) { Heard::Refusal } else { heard };
             }
         }
     }
+}
+
+/// What the next event carries; `None` at the end of the stream or of what can be made of it.
+async fn next(link: &Link, stream: &mut EventStream, place: &mut Place) -> Option<Vec<Message>> {
+    let downstream = &link.endpoint.name;
+    let text = match stream.next(place).await {
+        Ok(text) => text?,
+        Err(failure) => {
+            tracing::debug!(%downstream, fault = %failure.fault, "the change stream broke");
+            return None;
+        }
+    };
+    match Incoming::parse(text) {
+        Ok(Incoming::Single(message)) => Some(vec![message]),
+        Ok(Incoming::Batch(messages)) => Some(messages.into_iter().flatten().collect()),
+        Err(error) => {
+            tracing::debug!(%downstream, %error, "nonsense on the change stream");
+            None
+        }
+    }
+}
+
+/// After a loss anything may have changed.
+fn everything_changed(link: &Link, lists: &[ListKind]) {
+    lists.iter().for_each(|list| link.endpoint.observer.list_changed(*list));
+    link.hub.watches.all_updated();
 }

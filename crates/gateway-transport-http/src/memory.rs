@@ -1,5 +1,8 @@
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,11 +15,21 @@ use tokio::time::Instant;
 pub(crate) struct Memory {
     lifetime: Duration,
     verdict: Mutex<Option<(Knowledge, Instant)>>,
+    /// Whether the last session came about over HTTP+SSE.
+    sse: AtomicBool,
 }
 
 impl Memory {
+    pub(crate) fn recall_sse(&self) -> bool {
+        self.sse.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn learn_sse(&self, sse: bool) {
+        self.sse.store(sse, Ordering::Relaxed);
+    }
+
     pub(crate) fn new(lifetime: Duration) -> Self {
-        Self { lifetime, verdict: Mutex::new(None) }
+        Self { lifetime, verdict: Mutex::new(None), sse: AtomicBool::new(false) }
     }
 
     pub(crate) fn recall(&self) -> Knowledge {

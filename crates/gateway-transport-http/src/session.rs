@@ -1,54 +1,70 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use async_trait::async_trait;
 use gateway_domain::{
-    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind, ListPage,
-    Outcome, ParamHeader, Params, PeerInfo, Session, Subject,
+    ClientCapabilities, ClientLink, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind,
+    ListPage, Outcome, Params, PeerInfo, Session, Subject, Subscription, Updates,
 };
-use gateway_protocol::{
-    RequestId, Response, client,
-    headers::{self, NAME},
-    method, write,
-};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use gateway_protocol::{Response, client, code, method, write};
 use tokio::{sync::OnceCell, task::JoinHandle};
 
-use crate::{deadline::Deadline, failure::Failure, link::Link, listen};
+use crate::{
+    deadline::Deadline, failure::Failure, going::Going, inquiry::Ear, link::Link, listen, mirror::mirror,
+    sse, watches,
+};
 
 /// An open session to a remote server. Requests run side by side; each has an id of its own.
 ///
 /// A modern session is nothing but what both sides know of each other: it serves everybody.
 pub struct HttpSession {
     link: Arc<Link>,
-    peer: PeerInfo,
-    /// The task that listens for changes.
+    /// The task that listens for what belongs to no request.
     listener: Mutex<Option<JoinHandle<()>>>,
     /// Set once everything is gone.
     ended: OnceCell<()>,
 }
 
 impl HttpSession {
-    pub(crate) fn new(link: Link, peer: PeerInfo) -> Self {
-        Self { link: Arc::new(link), peer, listener: Mutex::new(None), ended: OnceCell::new() }
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link: Arc::new(link), listener: Mutex::new(None), ended: OnceCell::new() }
     }
 
-    pub(crate) fn link(&self) -> &Link {
+    pub(crate) fn link(&self) -> &Arc<Link> {
         &self.link
     }
 
-    /// Listens for changes, if the server announces them.
-    pub(crate) fn listen(&self) {
-        if self.peer.announces_changes(ListKind::Tools) {
-            let listener = tokio::spawn(listen::listen(Arc::clone(&self.link)));
-            *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    /// Reads the stream that a session of HTTP+SSE consists of.
+    pub(crate) fn read(&self, stream: sse::Stream) {
+        *self.listener() = Some(tokio::spawn(sse::read(Arc::clone(&self.link), stream)));
+    }
+
+    /// Listens for what belongs to no request: changes of these lists, and what a legacy session has besides. Again,
+    /// if the server would not have it before.
+    pub(crate) fn listen(&self, lists: Vec<ListKind>) {
+        let mut listener = self.listener();
+        let is_modern = self.link.era() == Era::Modern;
+        let listens = |task: &JoinHandle<()>| !(is_modern && task.is_finished());
+        if listener.as_ref().is_some_and(listens) || self.link.sse.is_some() || !self.link.is_open() {
+            return;
         }
+        let link = Arc::clone(&self.link);
+        *listener = Some(if is_modern {
+            link.hub.watches.begin();
+            tokio::spawn(listen::listen_modern(link, lists))
+        } else {
+            tokio::spawn(listen::listen(link))
+        });
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stop_listening(&self) -> Option<JoinHandle<()>> {
-        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let listener = self.listener().take()?;
         listener.abort();
         Some(listener)
     }
@@ -63,11 +79,31 @@ impl HttpSession {
 
     /// A request that is no call.
     async fn ask(&self, method: &str, params: Vec<u8>) -> Result<Response, Error> {
-        let id = self.link.next_id();
-        let message = write::request(&RequestId::from(id), method, &params);
-        let deadline = Deadline::fixed(self.link.endpoint.config.request_timeout);
-        let answer = self.link.ask(id, self.link.headers_for(method), message, None, deadline).await;
-        answer.map_err(|failure| self.fail(failure))
+        self.link.request(method, params).await.map_err(|failure| self.fail(failure))
+    }
+
+    async fn call_modern(
+        &self,
+        subject: &Subject,
+        params: &Params,
+        exchange: &Exchange,
+    ) -> Result<Outcome, Error> {
+        let link = &self.link;
+        let id = link.next_id();
+        let mut headers = link.headers_for(method::of(subject));
+        mirror(&mut headers, subject, params);
+        let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
+        let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
+        let answer = link.ask(id, headers, message, Ear::Modern(exchange), deadline).await;
+        let response = answer.map_err(|failure| self.fail(failure))?;
+        let outcome =
+            client::outcome(Era::Modern, response.answer).map_err(|reason| self.nonsense(reason))?;
+        if matches!((subject, &outcome), (Subject::Tool { .. }, Outcome::Failed(error)) if error.code == code::HEADER_MISMATCH)
+        {
+            // What is mirrored is another thing by now (protocol.md §5.3).
+            link.endpoint.observer.list_changed(ListKind::Tools);
+        }
+        Ok(outcome)
     }
 }
 
@@ -94,21 +130,18 @@ impl Session for HttpSession {
 #[async_trait]
 impl DownstreamSession for HttpSession {
     fn peer(&self) -> &PeerInfo {
-        &self.peer
+        &self.link.hub.peer
     }
 
     async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         let link = &self.link;
-        let id = link.next_id();
-        let mut headers = link.headers_for(method::of(subject));
         if link.era() == Era::Modern {
-            mirror(&mut headers, subject, params);
+            return self.call_modern(subject, params, exchange).await;
         }
+        link.set_level(exchange.log_level).await;
+        let id = link.next_id();
         let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
-        let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
-        let answer = link.ask(id, headers, message, Some(exchange), deadline).await;
-        let response = answer.map_err(|failure| self.fail(failure))?;
-        client::outcome(link.era(), response.answer).map_err(|reason| self.nonsense(reason))
+        Going::new(link, id, link.headers_for(method::of(subject)), message, exchange).next().await
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
@@ -125,28 +158,23 @@ impl DownstreamSession for HttpSession {
         let params = client::ping_params(&self.link.hop(&ClientCapabilities::none()));
         self.ask(method, params).await.map(|_| ())
     }
-}
 
-/// Repeats what is called and the annotated arguments in headers (protocol.md §5.2).
-fn mirror(headers: &mut HeaderMap, subject: &Subject, params: &Params) {
-    let (named, mirrored): (_, &[ParamHeader]) = match subject {
-        Subject::Tool { name, headers, .. } => (name, headers),
-        Subject::Prompt { name } => (name, &[]),
-        Subject::Resource { uri } => (uri, &[]),
-        Subject::Task { id, .. } => (id, &[]),
-        Subject::Completion(_) | Subject::Other { .. } => return,
-    };
-    // What `encode` writes is printable ASCII, which every header value may hold.
-    if let Ok(value) = HeaderValue::from_str(&headers::encode(named)) {
-        headers.insert(NAME, value);
+    async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {
+        self.listen(Vec::new());
+        watches::watch(&self.link, uri, updates).await
     }
-    if mirrored.is_empty() {
-        return;
+
+    fn attend(&self, client: Weak<dyn ClientLink>) {
+        self.link.hub.attend(client);
+        if self.link.era() == Era::Legacy && self.link.hub.has_logs() {
+            self.listen(Vec::new());
+        }
     }
-    let arguments = params.object.get_object("arguments");
-    for (name, value) in headers::params(mirrored, arguments.as_ref()) {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            headers.insert(name, value);
+
+    async fn roots_changed(&self) {
+        if self.link.hub.tells_roots() {
+            // A server that does not hear it knows the old ones.
+            let _ = self.link.post(write::notification(method::ROOTS_LIST_CHANGED, b"{}")).await;
         }
     }
 }
@@ -167,7 +195,7 @@ impl fmt::Debug for HttpSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpSession")
             .field("downstream", &self.link.endpoint.name.as_str())
-            .field("protocol", &self.peer.protocol)
+            .field("protocol", &self.link.hub.peer.protocol)
             .field("open", &self.link.is_open())
             .finish_non_exhaustive()
     }

@@ -1,0 +1,212 @@
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use gateway_domain::{ClientCapabilities, DownstreamFault, Event, Exchange, LogLevel, RawObject, SessionKey};
+use gateway_protocol::{
+    RequestId,
+    client::{
+        Patience,
+        questions::{Attribution, Candidate, Question, Questions, Relay},
+    },
+};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{HttpConfig, failure::Failure};
+
+/// The calls of a legacy session that are under way, those that wait for answers too. Each has a future that
+/// drives it or a park that the registry keeps, so there are no more of them than of those.
+#[derive(Default)]
+pub(crate) struct Calls(Mutex<BTreeMap<u64, Arc<OpenCall>>>);
+
+impl Calls {
+    /// Enters a call; [`Self::end`] takes it out.
+    pub(crate) fn begin(&self, id: u64, exchange: &Exchange, config: &HttpConfig) -> Arc<OpenCall> {
+        let call = Arc::new(OpenCall::new(id, exchange, config));
+        self.locked().insert(id, Arc::clone(&call));
+        call
+    }
+
+    pub(crate) fn end(&self, id: u64) {
+        self.locked().remove(&id);
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<OpenCall>> {
+        self.locked().get(&id).cloned()
+    }
+
+    /// The call that something belongs to which no stream ties to one, by this rule.
+    pub(crate) fn attributed(
+        &self,
+        rule: impl FnOnce(Vec<Candidate<'_>>) -> Attribution,
+    ) -> (Attribution, Option<Arc<OpenCall>>) {
+        let calls = self.locked();
+        let known: Vec<_> = calls.values().map(|call| call.owner()).collect();
+        let candidates = calls.keys().zip(&known);
+        let candidates =
+            candidates.map(|(call, (owner, parked))| Candidate { call: *call, owner, parked: *parked });
+        let verdict = rule(candidates.collect());
+        match verdict {
+            Attribution::Call(id) => (verdict, calls.get(&id).cloned()),
+            Attribution::Nobody | Attribution::Unclear => (verdict, None),
+        }
+    }
+
+    /// Takes back a question that the server no longer wants answered.
+    pub(crate) fn withdraw(&self, question: &RequestId) {
+        for call in self.locked().values() {
+            call.state().questions.withdraw(question);
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenCall>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of one call of a legacy session: where its events go, what the server asks in it, how long it is
+/// waited for.
+pub(crate) struct OpenCall {
+    pub(crate) id: u64,
+    relay: Relay,
+    state: Mutex<State>,
+    /// The server has asked something.
+    pub(crate) asked: Notify,
+    told: AtomicUsize,
+    limit: usize,
+}
+
+struct State {
+    owner: SessionKey,
+    capabilities: ClientCapabilities,
+    patience: Patience,
+    /// Since when it waits for answers.
+    parked: Option<Instant>,
+    questions: Questions,
+    /// Nobody will answer anything any more.
+    over: bool,
+}
+
+impl OpenCall {
+    fn new(id: u64, exchange: &Exchange, config: &HttpConfig) -> Self {
+        let state = State {
+            owner: exchange.session.clone(),
+            capabilities: exchange.capabilities.clone(),
+            patience: Patience::new(Instant::now().into(), config.call_timeout, config.max_call_time),
+            parked: None,
+            questions: Questions::default(),
+            over: false,
+        };
+        Self {
+            id,
+            relay: Relay::new(exchange),
+            state: Mutex::new(state),
+            asked: Notify::new(),
+            told: AtomicUsize::new(0),
+            limit: config.max_notifications,
+        }
+    }
+
+    fn owner(&self) -> (SessionKey, bool) {
+        let state = self.state();
+        (state.owner.clone(), state.parked.is_some())
+    }
+
+    /// Passes on a sign of progress, which is one even if no more of them are passed on.
+    pub(crate) fn progress(&self, params: RawObject) {
+        self.state().patience.extend(Instant::now().into());
+        self.tell(Event::Progress(params));
+    }
+
+    pub(crate) fn log(&self, params: RawObject) {
+        self.tell(Event::Log(params));
+    }
+
+    fn tell(&self, event: Event) {
+        let told = self.told.fetch_add(1, Ordering::Relaxed);
+        if told < self.limit {
+            self.relay.emit(event);
+        } else if told == self.limit {
+            let limit = self.limit;
+            tracing::warn!(limit, "a call has too many notifications; the others are dropped");
+        }
+    }
+
+    /// Takes a question of the server's.
+    ///
+    /// # Errors
+    /// The message that turns it down.
+    pub(crate) fn ask(&self, question: Question) -> Result<(), Vec<u8>> {
+        let mut state = self.state();
+        if state.over {
+            return Err(question.abandoned());
+        }
+        // The session may have declared more than this client can do.
+        if let Some(refusal) = question.refused_by(&state.capabilities) {
+            return Err(refusal);
+        }
+        state.questions.add(question)?;
+        self.asked.notify_one();
+        Ok(())
+    }
+
+    pub(crate) fn has_questions(&self) -> bool {
+        !self.state().questions.is_empty()
+    }
+
+    /// Until when to wait for it, as far as is known now.
+    pub(crate) fn until(&self) -> Instant {
+        self.state().patience.until().into()
+    }
+
+    /// What it comes to if it has been waited for too long.
+    pub(crate) fn overdue(&self) -> Option<Failure> {
+        let limit = self.state().patience.expired(Instant::now().into())?;
+        Some(Failure::during(DownstreamFault::TimedOut { after: limit.time() }))
+    }
+
+    /// From now on it waits for answers to these.
+    pub(crate) fn park(&self) -> Option<RawObject> {
+        self.relay.park();
+        let mut state = self.state();
+        state.parked = Some(Instant::now());
+        state.questions.requests()
+    }
+
+    /// It goes on for this exchange; gives what is to be sent to the server.
+    pub(crate) fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Vec<Vec<u8>> {
+        self.relay.resume(exchange);
+        let mut state = self.state();
+        if let Some(since) = state.parked.take() {
+            state.patience.discount(since.elapsed());
+        }
+        state.owner = exchange.session.clone();
+        state.capabilities = exchange.capabilities.clone();
+        let answers = state.questions.answer(responses);
+        if !state.questions.is_empty() {
+            self.asked.notify_one();
+        }
+        answers
+    }
+
+    /// It is over; gives what the server is to be told about what it asked.
+    pub(crate) fn give_up(&self) -> Vec<Vec<u8>> {
+        let mut state = self.state();
+        state.over = true;
+        state.questions.drain().map(|question| question.abandoned()).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a log message's params name a level that this exchange wants.
+pub(crate) fn wants(exchange: &Exchange, log: &RawObject) -> bool {
+    let level = log.get_text("level").and_then(|level| LogLevel::parse(&level));
+    level.is_some_and(|level| exchange.wants_log(level))
+}
