@@ -8,8 +8,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamName, DownstreamSession, Era, Error, Exchange, Factory, Outcome, ParamHeader, Params, PeerInfo,
-    RawObject, Session, SessionProfile, ToolPage,
+    DownstreamName, DownstreamSession, Era, Error, Exchange, Factory, ListKind, ListPage, Outcome, Params,
+    PeerInfo, RawObject, Session, SessionProfile, Subject,
 };
 use tokio::runtime::Runtime;
 
@@ -66,18 +66,12 @@ impl DownstreamSession for Counted {
         &self.peer
     }
 
-    async fn call_tool(
-        &self,
-        _: &str,
-        _: &[ParamHeader],
-        _: &Params,
-        _: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, _: &Subject, _: &Params, _: &Exchange) -> Result<Outcome, Error> {
         Ok(Outcome::Complete(RawObject::empty()))
     }
 
-    async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
-        Ok(ToolPage { tools: Vec::new(), next_cursor: None, skipped: Vec::new(), ttl: None })
+    async fn list(&self, _: ListKind, _: Option<&str>) -> Result<ListPage, Error> {
+        Ok(ListPage::default())
     }
 
     async fn ping(&self) -> Result<(), Error> {
