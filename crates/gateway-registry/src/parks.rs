@@ -137,7 +137,12 @@ impl Drop for Parks {
 }
 
 async fn sweep(parks: Weak<Parks>, changed: Arc<Notify>) {
-    while let Some(due) = parks.upgrade().map(|parks| parks.shelf().due()) {
+    let next = || {
+        let parks = parks.upgrade()?;
+        let shelf = parks.shelf();
+        (!shelf.is_closed()).then(|| shelf.due())
+    };
+    while let Some(due) = next() {
         match due {
             None => changed.notified().await,
             Some(due) => {

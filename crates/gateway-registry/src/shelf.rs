@@ -133,6 +133,10 @@ impl<K: Hash + Eq + Clone, T> Shelf<K, T> {
         expired.map(|(_, kept)| kept.thing).collect()
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// When something has next been kept long enough.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.things.values().map(|kept| kept.until).min()

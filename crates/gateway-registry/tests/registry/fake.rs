@@ -431,8 +431,6 @@ impl ParkedCall for FakePark {
             return Err(ended().before(&name("fake")));
         }
         self.answered.store(true, SeqCst);
-        // Whoever wants to give up gets the time for it.
-        tokio::time::sleep(SECOND / 10).await;
         match (responses.get_text("q").as_deref(), self.rounds) {
             (None, rounds) => Ok(Self::ask(&self.session, rounds)),
             (Some("die"), _) => {

@@ -92,7 +92,7 @@ impl Client {
         let Outcome::InputRequired(InputRequired { downstream, state, .. }) = asked else {
             panic!("nothing is asked: {asked:?}")
         };
-        let responses = answer.map_or("{}".to_owned(), |answer| format!(r#"{{"q":"{answer}"}}"#));
+        let responses = answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"q":"{answer}"}}"#));
         call.follow_up = Some(FollowUp {
             downstream: downstream.clone().unwrap(),
             state: state.clone(),

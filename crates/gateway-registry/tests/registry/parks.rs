@@ -3,9 +3,8 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use gateway_domain::{CallerError, Dispatcher, Error, InputRequired, Outcome, Sessions, State};
-use gateway_registry::{Manager, ManagerConfig, PoolConfig};
+use gateway_registry::{ManagedDownstream, Manager, ManagerConfig, PoolConfig};
 use proptest::prelude::*;
-use tokio::time::Instant;
 
 use crate::{
     fake::{Fake, SECOND, Speaks, name},
@@ -120,78 +119,117 @@ fn config() -> ManagerConfig {
     ManagerConfig { max_parks: MAX, max_parks_per_caller: PER_CALLER, ..ManagerConfig::default() }
 }
 
-async fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
-    let fake = Fake::new(Speaks::Legacy);
-    let here = |at: usize| {
-        let config = PoolConfig { idle_ttl: 3600 * SECOND, ..PoolConfig::default() };
-        downstream(NAMES[at], &fake, PerClient, config)
-    };
-    let manager = Manager::with_config(vec![here(0), here(1)], config()).unwrap();
-    let (mut model, mut asked) = (Model::default(), Vec::new());
-    for step in steps {
-        match step.clone() {
+struct World {
+    fake: Fake,
+    manager: Manager,
+    model: Model,
+    /// What was ever asked, of whom and where.
+    asked: Vec<(usize, usize, Outcome)>,
+}
+
+fn here(fake: &Fake, at: usize) -> ManagedDownstream {
+    let config = PoolConfig { idle_ttl: 3600 * SECOND, ..PoolConfig::default() };
+    downstream(NAMES[at], fake, PerClient, config)
+}
+
+impl World {
+    fn new() -> Self {
+        let fake = Fake::new(Speaks::Legacy);
+        let manager = Manager::with_config(vec![here(&fake, 0), here(&fake, 1)], config()).unwrap();
+        Self { fake, manager, model: Model::default(), asked: Vec::new() }
+    }
+
+    async fn take(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        match *step {
             Step::Ask { who, at } => {
-                let outcome = manager.dispatch(client(who).to(NAMES[at], "ask")).await;
-                match (model.ask(who, at), outcome) {
-                    (true, Ok(outcome)) => asked.push((who, at, outcome)),
-                    (false, Err(Error::Caller(_))) => {}
-                    (expected, outcome) => prop_assert!(false, "{:?}: {}, {:?}", step, expected, outcome),
-                }
+                let outcome = self.manager.dispatch(client(who).to(NAMES[at], "ask")).await;
+                self.is_parked(who, at, outcome)?;
             }
-            Step::Answer { which, stranger, answers } if !asked.is_empty() => {
-                let number = which % asked.len();
-                let (owner, at, outcome) = asked[number].clone();
-                let who = stranger.unwrap_or(owner);
-                let call = client(who).to(NAMES[at], "ask");
-                let call = client(who).answering(call, &outcome, answers.then_some("yes"));
-                let began = Instant::now();
-                let result = manager.dispatch(call).await;
-                let is_there = model.take(number, who);
-                model.wait(0);
-                match (is_there, answers, result) {
-                    (true, true, Ok(Outcome::Complete(_))) => {}
-                    // Asked again: another park.
-                    (true, false, Ok(again)) if model.ask(who, at) => asked.push((who, at, again)),
-                    (true, false, Err(Error::Caller(CallerError::Overloaded { .. }))) => {}
-                    (false, _, Err(Error::Caller(CallerError::UnknownState))) => {}
-                    (.., result) => prop_assert!(false, "{:?}: {}, {:?}", step, is_there, result),
-                }
-                // What the fake takes for it is no matter of the model.
-                tokio::time::advance(SECOND.saturating_sub(began.elapsed())).await;
-                model.wait(1);
+            Step::Answer { which, stranger, answers } if !self.asked.is_empty() => {
+                self.answer(which % self.asked.len(), stranger, answers).await?;
             }
-            Step::Abandon(which) if !asked.is_empty() => {
-                let (owner, _, outcome) = &asked[which % asked.len()];
+            Step::Abandon(which) if !self.asked.is_empty() => {
+                let number = which % self.asked.len();
+                let (owner, _, outcome) = &self.asked[number];
                 if let Outcome::InputRequired(InputRequired { state: State::Parked(park), .. }) = outcome {
-                    manager.abandon(park);
+                    self.manager.abandon(park);
                 }
-                model.take(which % asked.len(), *owner);
+                self.model.take(number, *owner);
             }
             Step::Wait(seconds) => {
                 tokio::time::sleep(SECOND * u32::try_from(seconds).unwrap()).await;
-                model.wait(seconds);
+                self.model.wait(seconds);
             }
             Step::End(who) => {
-                manager.end(client(who).key()).await;
-                model.parks.retain(|known| known.who != who);
+                self.manager.end(client(who).key()).await;
+                self.model.parks.retain(|known| known.who != who);
             }
-            Step::Remove(at) if !model.closed => {
-                manager.insert(here(at)).await.unwrap();
-                model.parks.retain(|known| known.at != at);
+            Step::Remove(at) if !self.model.closed => {
+                self.manager.insert(here(&self.fake, at)).await.unwrap();
+                self.model.parks.retain(|known| known.at != at);
             }
             Step::Close => {
-                manager.close().await;
-                (model.parks, model.closed) = (Vec::new(), true);
+                self.manager.close().await;
+                (self.model.parks, self.model.closed) = (Vec::new(), true);
             }
             Step::Answer { .. } | Step::Abandon(_) | Step::Remove(_) => {}
         }
+        Ok(())
+    }
+
+    async fn answer(
+        &mut self,
+        number: usize,
+        stranger: Option<usize>,
+        answers: bool,
+    ) -> Result<(), TestCaseError> {
+        let (owner, at, outcome) = self.asked[number].clone();
+        let who = stranger.unwrap_or(owner);
+        let call =
+            client(who).answering(client(who).to(NAMES[at], "ask"), &outcome, answers.then_some("yes"));
+        let result = self.manager.dispatch(call).await;
+        match (self.model.take(number, who), answers, result) {
+            (true, true, Ok(Outcome::Complete(_))) => {}
+            // Asked again: another park.
+            (true, false, again) => self.is_parked(who, at, again)?,
+            (false, _, Err(Error::Caller(CallerError::UnknownState))) => {}
+            (is_there, _, result) => prop_assert!(false, "there: {}; {:?}", is_there, result),
+        }
+        Ok(())
+    }
+
+    fn is_parked(
+        &mut self,
+        who: usize,
+        at: usize,
+        outcome: Result<Outcome, Error>,
+    ) -> Result<(), TestCaseError> {
+        match (self.model.ask(who, at), outcome) {
+            (true, Ok(outcome)) => self.asked.push((who, at, outcome)),
+            (false, Err(Error::Caller(_))) => {}
+            (expected, outcome) => prop_assert!(false, "to be parked: {}; {:?}", expected, outcome),
+        }
+        Ok(())
+    }
+
+    fn check(&self, step: &Step) -> Result<(), TestCaseError> {
+        let parks = &self.model.parks;
+        prop_assert_eq!(self.fake.parked.load(SeqCst), parks.len(), "alive downstream after {:?}", step);
+        for (at, named) in NAMES.iter().enumerate() {
+            let expected = parks.iter().filter(|known| known.at == at).count() as u64;
+            prop_assert_eq!(self.manager.counts(&name(named)).unwrap().parked, expected, "{:?}", step);
+        }
+        Ok(())
+    }
+}
+
+async fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut world = World::new();
+    for step in steps {
+        world.take(&step).await?;
         // Whoever expires just now has the time for it.
         tokio::task::yield_now().await;
-        prop_assert_eq!(fake.parked.load(SeqCst), model.parks.len(), "alive downstream after {:?}", step);
-        for (at, named) in NAMES.iter().enumerate() {
-            let expected = model.parks.iter().filter(|known| known.at == at).count();
-            prop_assert_eq!(manager.counts(&name(named)).unwrap().parked, expected as u64, "{:?}", step);
-        }
+        world.check(&step)?;
     }
     Ok(())
 }
