@@ -127,6 +127,13 @@ impl<'a> Errand<'a> {
         Ok(id)
     }
 
+    /// The session in which the task goes on that this is about, if it is about one that is known.
+    pub(crate) fn session_of_task(&self) -> Option<(ClientId, Link)> {
+        let Subject::Task { id, .. } = self.subject else { return None };
+        let (client, held) = self.commons.tasks.session_of(&self.owner(), id)?;
+        Some((client, Link::Held(held)))
+    }
+
     /// What a failure to get a session comes to. If the downstream was replaced meanwhile, there is another.
     pub(crate) fn not_begun(&self, mut error: Error) -> Attempt {
         let mut may_try_again = false;

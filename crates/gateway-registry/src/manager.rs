@@ -270,6 +270,9 @@ impl Dispatcher for Manager {
             return shared.commons.resume(&call, park).await;
         }
         let errand = Errand::find(&call, &shared.commons)?;
+        if let Some((client, link)) = errand.session_of_task() {
+            return errand.attempt_on(link, Some(client)).await.result;
+        }
         let Some(kept) = errand.downstream.stateless(call.exchange.era) else {
             let client = shared.client(&call.exchange.session, &errand.downstream).await?;
             return client.dispatch(call).await;

@@ -107,7 +107,13 @@ impl<K: Hash + Eq + Clone, T> Shelf<K, T> {
 
     /// What `owner` has under this name, if its time is not over.
     pub(crate) fn get(&self, name: &K, owner: &Owner, now: Instant) -> Option<&T> {
-        self.things.get(name).filter(|kept| kept.owner == *owner && now < kept.until).map(|kept| &kept.thing)
+        let own = self.things.get(name).filter(|kept| kept.owner == *owner)?;
+        (now < own.until).then_some(&own.thing)
+    }
+
+    /// What has this name, whoever owns it, if its time is not over.
+    pub(crate) fn get_any(&self, name: &K, now: Instant) -> Option<&T> {
+        self.things.get(name).filter(|kept| now < kept.until).map(|kept| &kept.thing)
     }
 
     /// Gives it away for good.

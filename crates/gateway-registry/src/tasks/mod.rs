@@ -15,7 +15,7 @@ use gateway_domain::{
 pub(crate) use self::offered::Tasks;
 use self::{
     drive::{Dialect, Runner},
-    offered::{Creation, Desk},
+    offered::{Creation, Desk, Offer},
 };
 use crate::{commons::ClientId, downstream::Link, errand::Errand};
 
@@ -24,26 +24,40 @@ const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// A client lacks a capability (protocol.md §2.4).
 const MISSING_CAPABILITY: i64 = -32021;
 
-/// Makes a call in a session, `client`'s if it is anybody's own.
+/// Makes a call in a session, `client`'s if it is anybody's own. What is not about tasks is a plain call; the rest is
+/// boxed, so that it makes no other call's future larger.
 pub(crate) async fn call(
     errand: &Errand<'_>,
     link: &Link,
     client: Option<ClientId>,
 ) -> Result<Outcome, Error> {
     let (session, exchange) = (link.session(), errand.exchange);
-    let desk = client.zip(link.held()).map(|(client, held)| Desk::new(errand, client, held));
+    let desk = || client.zip(link.held()).map(|(client, held)| Desk::new(errand, client, held));
     match (session.peer().era, errand.subject()) {
         (Era::Legacy, _) if errand.is_modern_follow_up() => Err(CallerError::UnknownState.into()),
-        (Era::Legacy, Subject::Task { id, act }) => match desk {
-            Some(desk) => desk.act(id, *act, errand.params()).await,
+        (Era::Legacy, Subject::Task { id, act }) => match desk() {
+            Some(desk) => Box::pin(desk.act(id, *act, errand.params())).await,
             // Nobody was ever given a task of a session that is not its own.
             None => Err(CallerError::UnknownTask.into()),
         },
         (Era::Legacy, Subject::Tool { task, .. }) if is_task(session, *task, exchange) => {
-            let desk = desk.filter(|_| has_extension(exchange));
-            create(errand, session, desk.as_ref()).await
+            let offer = desk().filter(|_| has_extension(exchange)).map(|desk| desk.offer());
+            Box::pin(create(errand, session, offer)).await
         }
-        (Era::Modern, Subject::Tool { .. }) => modern(errand, session).await,
+        (Era::Legacy, subject @ Subject::Tool { .. }) if errand.params().object.contains("task") => {
+            // The client's own wish for a task, which nobody has offered it (protocol.md §15.1).
+            let Params { object, meta } = errand.params();
+            let object = spliced(object.edit().remove("task").finish())?;
+            session.call(subject, &Params { object, meta: meta.clone() }, exchange).await
+        }
+        (Era::Modern, subject @ Subject::Tool { .. }) => {
+            match session.call(subject, errand.params(), exchange).await? {
+                outcome @ (Outcome::Failed(_) | Outcome::Task(_)) => {
+                    Box::pin(modern(errand, session, outcome)).await
+                }
+                outcome => Ok(outcome),
+            }
+        }
         (_, subject) => session.call(subject, errand.params(), exchange).await,
     }
 }
@@ -68,38 +82,41 @@ fn has_extension(exchange: &Exchange) -> bool {
     exchange.era == Era::Modern && exchange.capabilities.extension(EXTENSION).is_some()
 }
 
-/// Has a legacy downstream make a task: `desk`'s client polls it, or else it is driven.
+/// Has a legacy downstream make a task: whoever it is offered to polls it, or else it is driven.
 async fn create(
     errand: &Errand<'_>,
     session: &Arc<dyn DownstreamSession>,
-    desk: Option<&Desk<'_>>,
+    offer: Option<Offer>,
 ) -> Result<Outcome, Error> {
     let Params { object, meta } = errand.params();
     let object = spliced(object.edit().set("task", "{}").finish())?;
     let params = Params { object, meta: meta.clone() };
-    let creation = Creation::new(runner(errand, session, Dialect::Legacy), desk.map(Desk::offer));
+    let creation = Creation::new(runner(errand, session, Dialect::Legacy), offer);
     let outcome = session.call(errand.subject(), &params, errand.exchange).await?;
     creation.came_to(outcome, errand.exchange).await
 }
 
-/// Calls a tool of a modern downstream. One that can only be a task is driven for a client that knows none.
-async fn modern(errand: &Errand<'_>, session: &Arc<dyn DownstreamSession>) -> Result<Outcome, Error> {
-    let (subject, params, exchange) = (errand.subject(), errand.params(), errand.exchange);
-    let first = session.call(subject, params, exchange).await?;
+/// What the first answer of a modern downstream's tool comes to. If it can only be a task, that is driven for a
+/// client that knows none.
+async fn modern(
+    errand: &Errand<'_>,
+    session: &Arc<dyn DownstreamSession>,
+    first: Outcome,
+) -> Result<Outcome, Error> {
+    let exchange = errand.exchange;
     if has_extension(exchange) {
         return Ok(first);
     }
-    let with_tasks = declaring_tasks(exchange)?;
     let outcome = match first {
         Outcome::Failed(error) if asks_for_tasks(&error) => {
-            session.call(subject, params, &with_tasks).await?
+            session.call(errand.subject(), errand.params(), &declaring_tasks(exchange)?).await?
         }
         first => first,
     };
     match outcome {
         Outcome::Task(TaskHandle { object, .. }) => {
             let runner = runner(errand, session, Dialect::Modern);
-            runner.begin(object, &with_tasks).await
+            runner.begin(object, &declaring_tasks(exchange)?).await
         }
         outcome => Ok(outcome),
     }

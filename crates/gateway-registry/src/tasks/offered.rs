@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -79,9 +82,21 @@ impl Tasks {
         drop(all);
     }
 
+    /// The session in which a caller's task goes on, and whose that is: another of the same caller's, if it declares
+    /// other capabilities than before.
+    pub(crate) fn session_of(&self, owner: &Owner, id: &str) -> Option<(ClientId, Held)> {
+        let shelf = self.shelf();
+        let is_it = |of: &Owner, record: &Record| {
+            of.caller == owner.caller && of.downstream == owner.downstream && *record.id == *id
+        };
+        let mut records: Vec<_> = shelf.iter().filter(|(of, record)| is_it(of, record)).collect();
+        records.sort_by_key(|(of, _)| of.key != owner.key);
+        records.into_iter().find_map(|(_, record)| Some((record.client, record.lease.held().kept().enter()?)))
+    }
+
     /// The record of a task in this very session.
-    fn known(&self, name: &Name, owner: &Owner, kept: &Arc<Kept>) -> Option<Arc<Record>> {
-        let record = self.shelf().get(name, owner, Instant::now()).cloned();
+    fn known(&self, name: &Name, kept: &Arc<Kept>) -> Option<Arc<Record>> {
+        let record = self.shelf().get_any(name, Instant::now()).cloned();
         record.filter(|record| Arc::ptr_eq(record.lease.held().kept(), kept))
     }
 
@@ -112,10 +127,11 @@ impl Tasks {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) client: ClientId,
+    id: Arc<str>,
     lease: Resting,
     asking: watch::Sender<Asking>,
     /// How many requests for its questions have been opened.
-    opened: std::sync::atomic::AtomicU64,
+    opened: AtomicU64,
 }
 
 /// What is known of a task's questions, which come through a `tasks/result` that is kept open for them.
@@ -134,20 +150,20 @@ enum Asking {
 }
 
 impl Record {
-    fn new(client: ClientId, held: Held) -> Arc<Self> {
-        let asking = watch::Sender::new(Asking::Nothing);
-        Arc::new(Self { client, lease: held.rest(), asking, opened: Default::default() })
+    fn new(client: ClientId, id: &Arc<str>, held: Held) -> Arc<Self> {
+        let (id, asking) = (id.clone(), watch::Sender::new(Asking::Nothing));
+        Arc::new(Self { client, id, lease: held.rest(), asking, opened: AtomicU64::default() })
     }
 
     /// Has questions waited for, if that is not going on.
-    fn listen(self: &Arc<Self>, id: &Arc<str>, exchange: &Exchange) {
+    fn listen(self: &Arc<Self>, exchange: &Exchange) {
         self.asking.send_if_modified(|asking| {
             let is_open = !matches!(asking, Asking::Nothing);
             if !is_open {
-                let number = self.opened.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let number = self.opened.fetch_add(1, Ordering::Relaxed);
                 // Unique for the life of the task, as names of questions have to be; they are for that of a call.
                 let prefix = if number == 0 { String::new() } else { format!("{number}.") };
-                let (session, id) = (self.lease.held().session().clone(), id.clone());
+                let (session, id) = (self.lease.held().session().clone(), self.id.clone());
                 let exchange = exchange.clone();
                 let result = async move { legacy(&session, "tasks/result", &id, &exchange).await };
                 *asking = Asking::Waiting(self.wait_for(result, prefix));
@@ -285,7 +301,7 @@ impl<'a> Desk<'a> {
 
     async fn questions(&self, id: &Arc<str>, task: &RawObject) -> Result<Outcome, Error> {
         let record = self.known(id).unwrap_or_else(|| self.remember(id));
-        record.listen(id, &self.quiet());
+        record.listen(&self.quiet());
         match record.asked().await {
             Asking::Asked { requests, .. } => complete(task, &[("inputRequests", requests.as_str())]),
             // Nothing that could be answered yet.
@@ -315,11 +331,11 @@ impl<'a> Desk<'a> {
     }
 
     fn known(&self, id: &Arc<str>) -> Option<Arc<Record>> {
-        self.commons.tasks.known(&self.name(id), &self.owner, self.held.kept())
+        self.commons.tasks.known(&self.name(id), self.held.kept())
     }
 
     fn remember(&self, id: &Arc<str>) -> Arc<Record> {
-        let record = Record::new(self.client, self.held.clone());
+        let record = Record::new(self.client, id, self.held.clone());
         self.commons.tasks.remember(self.name(id), self.owner.clone(), record.clone());
         record
     }
@@ -358,8 +374,9 @@ pub(super) struct Offer {
 impl Offer {
     fn remember(self, id: Arc<str>) {
         let Some(commons) = self.commons.upgrade() else { return };
+        let record = Record::new(self.client, &id, self.kept.lease());
         let name = Name { client: self.client, downstream: self.owner.downstream.clone(), id };
-        commons.tasks.remember(name, self.owner, Record::new(self.client, self.kept.lease()));
+        commons.tasks.remember(name, self.owner, record);
     }
 }
 

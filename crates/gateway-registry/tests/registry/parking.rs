@@ -81,9 +81,9 @@ async fn a_park_is_good_once_and_for_its_owner_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn what_ends_gives_up_what_waits_there() {
-    for case in 0..7 {
+    for case in 0..8 {
         let fake = Fake::new(Speaks::Legacy);
-        let manager = manager(&fake, PerClient, 4);
+        let mut manager = manager(&fake, PerClient, 4);
         let client = if case == 1 { modern("m") } else { legacy("a") };
         let asked = ask(&manager, &client, "ask").await;
         let Outcome::InputRequired(InputRequired { state: State::Parked(park), .. }) = &asked else {
@@ -96,6 +96,7 @@ async fn what_ends_gives_up_what_waits_there() {
             3 => manager.insert(downstream("fake", &fake, PerClient, PoolConfig::default())).await.unwrap(),
             4 => manager.close().await,
             5 => manager.abandon(park),
+            6 => manager = Manager::new(vec![]).unwrap(),
             _ => tokio::time::sleep(10 * MINUTE + SECOND).await,
         }
         assert_eq!((fake.parked.load(SeqCst), fake.abandoned.load(SeqCst)), (0, 1), "case {case}");

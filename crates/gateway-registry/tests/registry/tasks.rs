@@ -162,6 +162,32 @@ async fn a_task_keeps_its_session_while_it_is_polled_and_for_a_time() {
     assert_eq!((fake.counts(), fake.parked.load(SeqCst)), ((3, 3, 0), 0), "nor one whose client has ended");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_caller_may_poll_with_other_capabilities_and_nobody_else() {
+    let fake = Fake::new(Speaks::Legacy);
+    let manager = manager(&fake, PerClient, 4);
+    create(&manager, &polling()).await;
+    let more = r#"{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    assert_eq!(get(&manager, &modern("m").declaring(more)).await.as_str(), task("complete", "working", ""));
+    assert_eq!(fake.counts().0, 1, "in the same session");
+    about(&manager, &modern("other").declaring(more), "t", TaskAct::Get, "").await;
+    assert_eq!(fake.counts().0, 2, "another caller's own session knows no such task");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_cannot_have_a_task_by_its_params() {
+    let fake = Fake::new(Speaks::Legacy);
+    let manager = manager(&fake, PerClient, 4);
+    for support in [TaskSupport::Forbidden, TaskSupport::Optional] {
+        let mut call = call(&legacy("a"), support);
+        let subject = Subject::Tool { name: "echo".into(), headers: Arc::default(), task: support };
+        call.target = Target::Downstream { downstream: name("fake"), subject };
+        call.params.object = RawObject::parse(r#"{"a":1e400,"task":{}}"#).unwrap();
+        manager.dispatch(call).await.unwrap();
+        assert_eq!(fake.echoed.lock().unwrap().pop().unwrap().as_str(), r#"{"a":1e400}"#);
+    }
+}
+
 /// Who has the task driven.
 fn others() -> [Client; 3] {
     [
