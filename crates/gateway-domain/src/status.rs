@@ -94,6 +94,8 @@ pub struct SessionCounts {
     pub in_use: u64,
     /// Waiting to be used again at this moment.
     pub idle: u64,
+    /// Calls in them that wait for a client's answers at this moment.
+    pub parked: u64,
     /// Opened so far.
     pub opened: u64,
     /// Attempts to open one that failed.

@@ -1,29 +1,25 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, Dispatcher, DownstreamError, DownstreamFault, DownstreamName,
-    Error, Exchange, Execution, InternalError, Outcome, SessionProfile, Subject, Target,
+    Call, CallerError, ClientCapabilities, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange,
+    Outcome, SessionProfile,
 };
 use tokio::time::Instant;
 
 use crate::{
     Held, SessionMode,
     closing::side_by_side,
+    commons::{ClientId, Commons},
     downstream::{Downstream, Link, Opened},
+    errand::{Attempt, Errand, parked},
     held::{Kept, PooledSession},
     single_flight::SingleFlight,
 };
-
-pub(crate) type Downstreams = HashMap<DownstreamName, Arc<Downstream>>;
-
-/// The downstreams there are at this moment; changes replace the whole map.
-pub(crate) type Directory = Arc<ArcSwap<Downstreams>>;
 
 /// A client's own session to one downstream: opened once for all of the first callers, who share the
 /// outcome and may give up (R-W15).
@@ -94,21 +90,24 @@ enum Slot {
 /// Safe for concurrent dispatch. Two client sessions never share a per-client session. Dropping it
 /// closes in the background what it holds.
 pub struct ClientSession {
-    downstreams: Directory,
+    id: ClientId,
+    commons: Arc<Commons>,
     since: Instant,
     /// `None` once closed.
     slots: Mutex<Option<HashMap<DownstreamName, Arc<OwnSession>>>>,
 }
 
 impl ClientSession {
-    pub(crate) fn new(downstreams: Directory) -> Self {
-        Self { downstreams, since: Instant::now(), slots: Mutex::new(Some(HashMap::new())) }
+    pub(crate) fn new(commons: Arc<Commons>) -> Self {
+        let id = commons.next_client();
+        Self { id, commons, since: Instant::now(), slots: Mutex::new(Some(HashMap::new())) }
     }
 
     /// Ends every session this client holds, side by side. Idempotent; later calls are refused
     /// . Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
         let slots = self.slots().take().unwrap_or_default();
+        self.commons.client_ends(self.id);
         let kept = slots.into_values().filter_map(|slot| slot.kept.get().cloned());
         side_by_side(kept.map(Kept::end)).await;
     }
@@ -148,7 +147,7 @@ impl ClientSession {
     }
 
     /// Tries a call once. An ended session is given up, so that the next try finds another.
-    pub(crate) async fn attempt(&self, call: &ToolCall<'_>) -> Attempt {
+    pub(crate) async fn attempt(&self, call: &Errand<'_>) -> Attempt {
         let link = tokio::select! {
             biased;
             link = self.link(&call.downstream, call.exchange) => link,
@@ -158,12 +157,13 @@ impl ClientSession {
             Ok(link) => link,
             Err(error) => return call.not_begun(error),
         };
-        let attempt = call.attempt_on(&link).await;
-        if let Link::Held(held) = &link
-            && !held.session().is_open()
+        let mut attempt = call.attempt_on(link, Some(self.id)).await;
+        if self.is_closed()
+            && let Some(park) = attempt.park()
         {
-            // However many calls failed on it, once.
-            tokio::spawn(held.kept().clone().end());
+            // Nobody else gives up what was parked after the end.
+            self.commons.parks.abandon(park);
+            attempt.result = Err(CallerError::SessionClosed.into());
         }
         attempt
     }
@@ -197,7 +197,7 @@ impl ClientSession {
     /// The session this client keeps to the downstream, opened if need be.
     async fn hold(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Link, Error> {
         let slot = match self.slot(downstream)? {
-            Slot::Ready(held) => return Ok(Link::Held(held)),
+            Slot::Ready(held) => return Ok(attended(held, exchange)),
             Slot::ToOpen(slot) => slot,
         };
         let capabilities = exchange.capabilities.clone();
@@ -210,8 +210,15 @@ impl ClientSession {
         }
         Ok(match obtained {
             Obtained::ForAll(kept) => Link::Stateless(kept),
-            Obtained::Own(held) => Link::Held(held),
+            Obtained::Own(held) => attended(held, exchange),
         })
+    }
+
+    /// The legacy sessions this client holds.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        let slots = self.slots();
+        let kept = slots.iter().flat_map(HashMap::values).filter_map(|slot| slot.kept.get());
+        kept.filter_map(Kept::enter).collect()
     }
 
     /// What there is for a downstream; a session that has ended (R-W12), or belongs to a downstream that has
@@ -250,14 +257,20 @@ impl ClientSession {
 #[async_trait]
 impl Dispatcher for ClientSession {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        let first = self.attempt(&ToolCall::find(&call, &self.downstreams)?).await;
+        if let Some(park) = parked(&call) {
+            return match self.is_closed() {
+                true => Err(CallerError::SessionClosed.into()),
+                false => self.commons.resume(&call, park).await,
+            };
+        }
+        let first = self.attempt(&Errand::find(&call, &self.commons)?).await;
         if !first.may_try_again {
             return first.result;
         }
         // Those that were idle may all have ended with that one, as when a server was restarted. Each is gone
         // from the pool then, so sooner or later there is a new one, and that is the last (G-31).
         loop {
-            let again = self.attempt(&ToolCall::find(&call, &self.downstreams)?).await;
+            let again = self.attempt(&Errand::find(&call, &self.commons)?).await;
             if !again.may_try_again || !again.was_idle {
                 return again.last();
             }
@@ -265,101 +278,16 @@ impl Dispatcher for ClientSession {
     }
 }
 
+/// The session has been told whose it is, if that can be told.
+fn attended(held: Held, exchange: &Exchange) -> Link {
+    if let Some(client) = &exchange.client {
+        held.kept().attend(client);
+    }
+    Link::Held(held)
+}
+
 impl fmt::Debug for ClientSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientSession").finish_non_exhaustive()
-    }
-}
-
-/// A call with the downstream it is for.
-pub(crate) struct ToolCall<'a> {
-    pub(crate) downstream: Arc<Downstream>,
-    subject: &'a Subject,
-    call: &'a Call,
-    pub(crate) exchange: &'a Exchange,
-}
-
-impl<'a> ToolCall<'a> {
-    /// Finds the downstream of a call, and refuses it while that is broken (P-47).
-    pub(crate) fn find(call: &'a Call, downstreams: &Directory) -> Result<Self, Error> {
-        let Target::Downstream { downstream, subject } = &call.target else {
-            return Err(InternalError { what: "an unresolved name reached the registry" }.into());
-        };
-        let downstream = find(downstreams, downstream)?;
-        downstream.health.admits()?;
-        Ok(Self { downstream, subject, call, exchange: &call.exchange })
-    }
-
-    pub(crate) async fn attempt_on(&self, link: &Link) -> Attempt {
-        let session = link.session();
-        let answered = session.call(self.subject, &self.call.params, self.exchange);
-        let mut result = tokio::select! {
-            biased;
-            result = answered => result,
-            // Not every session ends its calls when it is closed.
-            () = self.downstream.pool.closing() => {
-                Err(DownstreamFault::Closed.during(&self.downstream.name))
-            }
-        };
-        let mut may_try_again = false;
-        if let Err(Error::Downstream(error)) = &mut result {
-            let closed = self.say_if_closed(error);
-            may_try_again = error.execution == Execution::NotStarted && (closed || !session.is_open());
-        }
-        let was_idle = matches!(link, Link::Taken(pooled) if pooled.was_idle());
-        Attempt { result, may_try_again, was_idle }
-    }
-
-    /// What a failure to get a session comes to. If the downstream was replaced meanwhile, there is another.
-    fn not_begun(&self, mut error: Error) -> Attempt {
-        let mut may_try_again = false;
-        if let Error::Downstream(error) = &mut error {
-            may_try_again = self.say_if_closed(error);
-            if matches!(error.fault, DownstreamFault::Exhausted { .. }) {
-                self.downstream.exhausted.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        Attempt { result: Err(error), may_try_again, was_idle: false }
-    }
-
-    /// Says of a lost session that the gateway itself has closed it, where that is so.
-    fn say_if_closed(&self, error: &mut DownstreamError) -> bool {
-        use DownstreamFault::{Closed, Ended, Unreachable};
-        let closed =
-            matches!(error.fault, Closed | Ended { .. } | Unreachable { .. }) && self.downstream.is_closed();
-        if closed {
-            error.fault = Closed;
-        }
-        closed
-    }
-}
-
-/// The downstream of that name.
-pub(crate) fn find(downstreams: &Directory, name: &DownstreamName) -> Result<Arc<Downstream>, Error> {
-    let found = downstreams.load().get(name).cloned();
-    found.ok_or_else(|| CallerError::UnknownDownstream { name: name.to_string() }.into())
-}
-
-/// How one try of a call ended.
-pub(crate) struct Attempt {
-    pub(crate) result: Result<Outcome, Error>,
-    /// At most once: only what provably never ran is tried again, once, when its session has ended or
-    /// its downstream has been replaced.
-    pub(crate) may_try_again: bool,
-    /// Whether its session had been idle in the pool, which anybody may take from.
-    was_idle: bool,
-}
-
-impl Attempt {
-    /// What the second try came to. If its session has ended too, the error says so (G-31).
-    pub(crate) fn last(self) -> Result<Outcome, Error> {
-        let mut result = self.result;
-        if self.may_try_again
-            && let Err(Error::Downstream(error)) = &mut result
-            && let DownstreamFault::Ended { reason } = &mut error.fault
-        {
-            *reason = format!("the session could not be re-established: {reason}");
-        }
-        result
     }
 }

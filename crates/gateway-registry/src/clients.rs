@@ -1,11 +1,12 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use gateway_domain::{Caller, CallerError, ClientCapabilities, Error, SessionKey};
 
-use crate::ClientSession;
+use crate::{ClientSession, shelf::Bounds};
 
 /// Bounds of a manager. A field of zero takes its default.
 #[derive(Debug, Clone)]
@@ -16,11 +17,41 @@ pub struct ManagerConfig {
     /// How many of them may be one modern caller's, one for each set of capabilities it declares. Beyond it
     /// that caller's oldest idle one is ended. Default 100.
     pub max_clients_per_caller: usize,
+    /// How many calls may wait for answers of their clients at once. Beyond it the oldest is given up if it has
+    /// waited for a minute; else the call that asks is refused. Default 1,024.
+    pub max_parks: usize,
+    /// How many of them may be one caller's; without a known caller, one legacy session's. Beyond it the oldest of
+    /// them is given up. Default 16.
+    pub max_parks_per_caller: usize,
+    /// How long a call waits for answers. Default 10 min.
+    pub park_time: Duration,
+    /// How many resources may be watched at once. Default 10,000.
+    pub max_subscriptions: usize,
+    /// How many of them by one client. Default 1,000.
+    pub max_subscriptions_per_client: usize,
+    /// How many tasks of legacy downstreams are remembered for clients that poll them, so that their sessions stay.
+    /// Default 1,024.
+    pub max_tasks: usize,
+    /// How many of them may be one caller's, as for parks. Beyond it the oldest is forgotten. Default 64.
+    pub max_tasks_per_caller: usize,
+    /// How long a task may take that is waited for inside, and how long one is remembered. Default 1 h.
+    pub task_time: Duration,
 }
 
 impl Default for ManagerConfig {
     fn default() -> Self {
-        Self { max_clients: 10_000, max_clients_per_caller: 100 }
+        Self {
+            max_clients: 10_000,
+            max_clients_per_caller: 100,
+            max_parks: 1_024,
+            max_parks_per_caller: 16,
+            park_time: Duration::from_secs(10 * 60),
+            max_subscriptions: 10_000,
+            max_subscriptions_per_client: 1_000,
+            max_tasks: 1_024,
+            max_tasks_per_caller: 64,
+            task_time: Duration::from_secs(60 * 60),
+        }
     }
 }
 
@@ -28,11 +59,35 @@ impl ManagerConfig {
     pub(crate) fn or_defaults(self) -> Self {
         let default = Self::default();
         let count = |given, default| if given == 0 { default } else { given };
+        let time = |given: Duration, default| if given.is_zero() { default } else { given };
+        let per_client = (self.max_subscriptions_per_client, default.max_subscriptions_per_client);
         Self {
             max_clients: count(self.max_clients, default.max_clients),
             max_clients_per_caller: count(self.max_clients_per_caller, default.max_clients_per_caller),
+            max_parks: count(self.max_parks, default.max_parks),
+            max_parks_per_caller: count(self.max_parks_per_caller, default.max_parks_per_caller),
+            park_time: time(self.park_time, default.park_time),
+            max_subscriptions: count(self.max_subscriptions, default.max_subscriptions),
+            max_subscriptions_per_client: count(per_client.0, per_client.1),
+            max_tasks: count(self.max_tasks, default.max_tasks),
+            max_tasks_per_caller: count(self.max_tasks_per_caller, default.max_tasks_per_caller),
+            task_time: time(self.task_time, default.task_time),
         }
     }
+
+    pub(crate) fn parks(&self) -> Bounds {
+        let (max, per_caller) = (self.max_parks, self.max_parks_per_caller);
+        Bounds { max, per_caller, time: self.park_time, least: Self::LEAST }
+    }
+
+    pub(crate) fn tasks(&self) -> Bounds {
+        let (max, per_caller) = (self.max_tasks, self.max_tasks_per_caller);
+        Bounds { max, per_caller, time: self.task_time, least: Duration::ZERO }
+    }
+
+    /// How long a call that waits is left alone, whoever else wants to wait: about what a person needs to see a
+    /// question and answer it.
+    const LEAST: Duration = Duration::from_secs(60);
 }
 
 type Profiles = HashMap<ClientCapabilities, Arc<ClientSession>>;
@@ -96,7 +151,7 @@ impl Clients {
         Ok(Found { client, evicted })
     }
 
-    fn get(&self, key: &SessionKey) -> Option<&Arc<ClientSession>> {
+    pub(crate) fn get(&self, key: &SessionKey) -> Option<&Arc<ClientSession>> {
         match key {
             SessionKey::Legacy { id } => self.legacy.get(id),
             SessionKey::Modern { caller, capabilities } => self.modern.get(caller)?.get(capabilities),
@@ -127,6 +182,13 @@ impl Clients {
         }?;
         self.count -= 1;
         Some(removed)
+    }
+
+    /// All of a caller's that come without a session of its own.
+    pub(crate) fn remove_caller(&mut self, caller: &Caller) -> Vec<Arc<ClientSession>> {
+        let removed: Vec<_> = self.modern.remove(caller).unwrap_or_default().into_values().collect();
+        self.count -= removed.len();
+        removed
     }
 
     /// Makes room for one more under `key`, by ending one at most.

@@ -13,7 +13,11 @@ use gateway_domain::{
 use tokio::sync::watch;
 
 use crate::{
-    Health, Held, Pool, Pooled, closing::side_by_side, held::Kept, monitor, place::Purpose,
+    Health, Held, Pool, Pooled,
+    closing::side_by_side,
+    held::{Kept, Resting},
+    monitor,
+    place::Purpose,
     single_flight::SingleFlight,
 };
 
@@ -71,6 +75,57 @@ impl Link {
             Self::Taken(pooled) => pooled,
         }
     }
+}
+
+impl Link {
+    /// Keeps the session for a call that waits.
+    pub(crate) fn rest(self) -> Lease {
+        match self {
+            Self::Stateless(kept) => Lease::Kept(kept.lease().rest()),
+            Self::Held(held) => Lease::Kept(held.rest()),
+            Self::Taken(pooled) => Lease::Taken(pooled),
+        }
+    }
+
+    /// The use of a session that stays where it is after the call.
+    pub(crate) fn held(&self) -> Option<&Held> {
+        match self {
+            Self::Held(held) => Some(held),
+            Self::Stateless(_) | Self::Taken(_) => None,
+        }
+    }
+}
+
+/// The session of a call that waits.
+#[derive(Debug)]
+pub(crate) enum Lease {
+    Kept(Resting),
+    Taken(Pooled<Arc<dyn DownstreamSession>>),
+}
+
+impl Lease {
+    /// Whether the session has been taken away, to make room or because its client ended.
+    pub(crate) fn is_given_up(&self) -> bool {
+        match self {
+            Self::Kept(resting) => resting.held().kept().is_given_up(),
+            Self::Taken(_) => false,
+        }
+    }
+
+    /// The call goes on.
+    pub(crate) fn wake(self) -> Link {
+        match self {
+            Self::Kept(resting) => Link::Held(resting.held().clone()),
+            Self::Taken(pooled) => Link::Taken(pooled),
+        }
+    }
+}
+
+/// A downstream, told apart from those before and after it under the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(crate) name: DownstreamName,
+    generation: u64,
 }
 
 /// A downstream with what is common to all callers.
@@ -153,6 +208,10 @@ impl Downstream {
         });
         monitor::start(&downstream);
         downstream
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { name: self.name.clone(), generation: self.generation }
     }
 
     /// What became of its sessions.

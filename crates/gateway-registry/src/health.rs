@@ -271,10 +271,12 @@ impl Health {
         self.counters.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Another session than before tells of changes now, and may have other tools (R-W20).
+    /// Another session than before tells of changes now, and may have other things on its lists (R-W20).
     pub(crate) fn session_replaced(&self) {
-        if let Some(observer) = &self.observer {
-            observer.list_changed(ListKind::Tools);
+        let Some(observer) = &self.observer else { return };
+        // The resources stand for their templates.
+        for list in [ListKind::Tools, ListKind::Prompts, ListKind::Resources] {
+            observer.list_changed(list);
         }
     }
 

@@ -1,9 +1,9 @@
 use std::{
     fmt,
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, Weak},
 };
 
-use gateway_domain::DownstreamSession;
+use gateway_domain::{ClientLink, DownstreamSession};
 use tokio::{
     sync::watch,
     time::{Duration, Instant},
@@ -32,8 +32,19 @@ struct State {
     /// `None` once it is being ended.
     pooled: Option<PooledSession>,
     users: usize,
-    /// When the last use ended.
+    /// How many of them only wait: for answers of a client, or for changes.
+    resting: usize,
+    /// When the last use ended or came to rest.
     last_use: Instant,
+    /// The client it was told of, if any.
+    client: Option<Weak<dyn ClientLink>>,
+}
+
+impl State {
+    /// Whether all who use it only wait.
+    fn rests(&self) -> bool {
+        self.users > 0 && self.users == self.resting
+    }
 }
 
 impl Kept {
@@ -63,7 +74,7 @@ impl Kept {
         Self {
             session,
             presence,
-            state: Mutex::new(State { pooled, users, last_use: Instant::now() }),
+            state: Mutex::new(State { pooled, users, resting: 0, last_use: Instant::now(), client: None }),
             places,
         }
     }
@@ -102,6 +113,24 @@ impl Kept {
         let mut state = self.state();
         let expired = state.users == 0 && now.saturating_duration_since(state.last_use) > ttl;
         if expired || !self.session.is_open() { state.pooled.take() } else { None }
+    }
+
+    /// Tells the session whose it is, once for each link of its client.
+    pub(crate) fn attend(&self, client: &Arc<dyn ClientLink>) {
+        let client = Arc::downgrade(client);
+        {
+            let mut state = self.state();
+            if state.client.as_ref().is_some_and(|known| known.ptr_eq(&client)) {
+                return;
+            }
+            state.client = Some(client.clone());
+        }
+        self.session.attend(client);
+    }
+
+    /// Whether the session has been taken away, to be ended.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.state().pooled.is_none()
     }
 
     /// Closes the session, from the users too: their calls fail. Returns when it is gone and its place in the
@@ -145,6 +174,16 @@ impl Tenant<Arc<dyn DownstreamSession>> for Kept {
         if state.users == 0 { state.pooled.take() } else { None }
     }
 
+    fn rests_since(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.rests() && state.pooled.is_some()).then_some(state.last_use)
+    }
+
+    fn vacate_resting(&self) -> Option<PooledSession> {
+        let mut state = self.state();
+        if state.rests() { state.pooled.take() } else { None }
+    }
+
     fn give_up(&self) -> Option<PooledSession> {
         self.state().pooled.take()
     }
@@ -171,6 +210,39 @@ impl Held {
 
     pub(crate) fn kept(&self) -> &Arc<Kept> {
         &self.kept
+    }
+
+    /// From now on it only waits.
+    pub(crate) fn rest(self) -> Resting {
+        let mut state = self.kept.state();
+        state.resting += 1;
+        state.last_use = Instant::now();
+        drop(state);
+        Resting(self)
+    }
+}
+
+/// A use that only waits: for a client's answers, or for changes. The session is neither idle nor given to
+/// others; but where nothing else is left, those who have waited long enough for a place take it from whoever has
+/// rested longest, so that nobody starves for people who do not answer.
+pub(crate) struct Resting(Held);
+
+impl Resting {
+    pub(crate) fn held(&self) -> &Held {
+        &self.0
+    }
+}
+
+impl Drop for Resting {
+    fn drop(&mut self) {
+        let mut state = self.0.kept.state();
+        state.resting = state.resting.saturating_sub(1);
+    }
+}
+
+impl fmt::Debug for Resting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resting").finish_non_exhaustive()
     }
 }
 

@@ -46,7 +46,9 @@ mod breaker;
 mod client_session;
 mod clients;
 mod closing;
+mod commons;
 mod downstream;
+mod errand;
 mod health;
 mod held;
 #[cfg(test)]
@@ -55,14 +57,18 @@ mod jitter;
 mod manager;
 mod monitor;
 mod observed;
+mod parks;
 mod place;
 mod places;
 mod pool;
 mod restarts;
+mod shelf;
 mod single_flight;
 mod supervisor;
 mod sync;
+mod tasks;
 mod verdict;
+mod watches;
 mod window;
 
 pub use client_session::ClientSession;

@@ -5,20 +5,21 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, Dispatcher, DownstreamName, Error, Exchange, InternalError, Outcome, SessionCounts,
-    SessionKey, Sessions,
+    Call, Caller, CallerError, Dispatcher, DownstreamName, Error, Exchange, InternalError, Outcome, ParkId,
+    SessionCounts, SessionKey, Sessions, Subject, Subscription, Subscriptions, Target, Updates,
 };
 use tokio::{sync::watch, task::JoinHandle, time::Instant};
 
 use crate::{
     ClientSession, Held, ManagedDownstream, Pooled, SessionMode, Stats,
-    client_session::{Directory, Downstreams, ToolCall, find},
     clients::{Clients, ManagerConfig},
     closing::side_by_side,
+    commons::{Commons, Downstreams},
     downstream::{Downstream, Link, gone},
+    errand::{Errand, parked},
+    watches::{Spot, Watches},
 };
 
 /// Why downstreams cannot be managed together.
@@ -40,7 +41,8 @@ pub struct Manager {
 }
 
 struct Shared {
-    downstreams: Directory,
+    commons: Arc<Commons>,
+    watches: Watches,
     changes: Mutex<Changes>,
     clients: Mutex<Clients>,
 }
@@ -88,10 +90,12 @@ impl Manager {
                 return Err(ManagerError::DuplicateName { name });
             }
         }
+        let config = config.or_defaults();
         let shared = Arc::new(Shared {
-            downstreams: Arc::new(ArcSwap::from_pointee(map)),
+            commons: Arc::new(Commons::new(map, &config)),
+            watches: Watches::new(&config),
             changes: Mutex::new(Changes { generation: 0, leaving: HashMap::new(), closed: false }),
-            clients: Mutex::new(Clients::new(config.or_defaults())),
+            clients: Mutex::new(Clients::new(config)),
         });
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(reap_periodically(Arc::downgrade(&shared)));
@@ -119,13 +123,13 @@ impl Manager {
                 return Err(CallerError::SessionClosed.into());
             }
             changes.generation += 1;
-            let mut map = Downstreams::clone(&shared.downstreams.load());
+            let mut map = Downstreams::clone(&shared.commons.downstreams.load());
             let name = managed.name.clone();
             let leaving = map.remove(&name).map(|old| (old, changes.leave(&name)));
             let predecessor = changes.leaving.get(&name).cloned();
             map.insert(name, Downstream::new(managed, changes.generation, predecessor));
-            shared.downstreams.store(Arc::new(map));
-            leaving.map(|(old, gone)| retire(old, gone))
+            shared.commons.downstreams.store(Arc::new(map));
+            leaving.map(|(old, gone)| shared.retire(old, gone))
         };
         finished(retired).await;
         Ok(())
@@ -140,10 +144,10 @@ impl Manager {
         let shared = &self.shared;
         let retired = {
             let mut changes = shared.changes();
-            let mut map = Downstreams::clone(&shared.downstreams.load());
+            let mut map = Downstreams::clone(&shared.commons.downstreams.load());
             let Some(old) = map.remove(name) else { return false };
-            shared.downstreams.store(Arc::new(map));
-            retire(old, changes.leave(name))
+            shared.commons.downstreams.store(Arc::new(map));
+            shared.retire(old, changes.leave(name))
         };
         finished(Some(retired)).await;
         true
@@ -151,7 +155,10 @@ impl Manager {
 
     /// Sets other bounds, for clients that come from now on.
     pub fn set_config(&self, config: ManagerConfig) {
-        self.shared.clients().set_config(config.or_defaults());
+        let config = config.or_defaults();
+        self.shared.commons.set_config(&config);
+        self.shared.watches.set_config(&config);
+        self.shared.clients().set_config(config);
     }
 
     /// A client session of its own. The manager reaps and closes it like those it keeps by key.
@@ -160,7 +167,7 @@ impl Manager {
     /// [`CallerError::SessionClosed`] once the manager is closed (R-W23), [`CallerError::Overloaded`] beyond
     /// [`ManagerConfig::max_clients`].
     pub fn new_client_session(&self) -> Result<Arc<ClientSession>, Error> {
-        self.shared.clients().hand_out(|| ClientSession::new(self.shared.downstreams.clone()))
+        self.shared.clients().hand_out(|| ClientSession::new(self.shared.commons.clone()))
     }
 
     /// The session that a downstream's lists are read from; opened if need be. No client is given it
@@ -169,7 +176,7 @@ impl Manager {
     /// # Errors
     /// [`CallerError::UnknownDownstream`], or why no session could be opened.
     pub async fn listing(&self, name: &DownstreamName) -> Result<Arc<Held>, Error> {
-        let downstream = find(&self.shared.downstreams, name)?;
+        let downstream = self.shared.commons.find(name)?;
         Ok(Arc::new(downstream.listing().await?.lease()))
     }
 
@@ -181,7 +188,7 @@ impl Manager {
     /// [`CallerError::UnknownDownstream`], or why no session could be opened.
     pub async fn listing_for(&self, name: &DownstreamName, exchange: &Exchange) -> Result<Arc<Held>, Error> {
         let shared = &self.shared;
-        let downstream = find(&shared.downstreams, name)?;
+        let downstream = shared.commons.find(name)?;
         downstream.health.admits()?;
         if let Some(kept) = downstream.stateless(exchange.era) {
             return Ok(Arc::new(kept.lease()));
@@ -199,13 +206,15 @@ impl Manager {
 
     /// The pool's snapshot of every downstream.
     pub fn stats(&self) -> Vec<(DownstreamName, Stats)> {
-        let downstreams = self.shared.downstreams.load();
+        let downstreams = self.shared.commons.downstreams.load();
         downstreams.values().map(|downstream| (downstream.name.clone(), downstream.pool.stats())).collect()
     }
 
     /// What became of a downstream's sessions since it was inserted; `None` if it is not known.
     pub fn counts(&self, name: &DownstreamName) -> Option<SessionCounts> {
-        self.shared.downstreams.load().get(name).map(|downstream| downstream.counts())
+        let downstream = self.shared.commons.downstreams.load().get(name)?.clone();
+        let parked = self.shared.commons.parks.count(&downstream) as u64;
+        Some(SessionCounts { parked, ..downstream.counts() })
     }
 
     /// How many clients hold sessions or are about to, besides those that were handed one.
@@ -230,7 +239,9 @@ impl Manager {
             changes.leaving.values().cloned().collect()
         };
         let clients = shared.clients().close();
-        let downstreams: Vec<_> = shared.downstreams.load().values().cloned().collect();
+        shared.watches.close();
+        shared.commons.close();
+        let downstreams: Vec<_> = shared.commons.downstreams.load().values().cloned().collect();
         // Their sessions have places, and the pools wait for those within their bounds.
         for client in clients {
             tokio::spawn(async move { client.close().await });
@@ -246,7 +257,7 @@ impl Manager {
 impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Manager")
-            .field("downstreams", &self.shared.downstreams.load().keys())
+            .field("downstreams", &self.shared.commons.downstreams.load().keys())
             .finish_non_exhaustive()
     }
 }
@@ -255,17 +266,23 @@ impl fmt::Debug for Manager {
 impl Dispatcher for Manager {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         let shared = &self.shared;
-        let call_for = ToolCall::find(&call, &shared.downstreams)?;
-        let Some(kept) = call_for.downstream.stateless(call.exchange.era) else {
-            let client = shared.client(&call.exchange.session, &call_for.downstream).await?;
+        if let Some(park) = parked(&call) {
+            return shared.commons.resume(&call, park).await;
+        }
+        let errand = Errand::find(&call, &shared.commons)?;
+        if let Some((client, link)) = errand.session_of_task() {
+            return errand.attempt_on(link, Some(client)).await.result;
+        }
+        let Some(kept) = errand.downstream.stateless(call.exchange.era) else {
+            let client = shared.client(&call.exchange.session, &errand.downstream).await?;
             return client.dispatch(call).await;
         };
         // Nothing of the client's is involved, so its session need not be looked up.
-        let first = call_for.attempt_on(&Link::Stateless(kept)).await;
+        let first = errand.attempt_on(Link::Stateless(kept), None).await;
         if !first.may_try_again {
             return first.result;
         }
-        let again = ToolCall::find(&call, &shared.downstreams)?;
+        let again = Errand::find(&call, &shared.commons)?;
         let client = shared.client(&call.exchange.session, &again.downstream).await?;
         client.attempt(&again).await.last()
     }
@@ -276,10 +293,58 @@ impl Dispatcher for Manager {
 #[async_trait]
 impl Sessions for Manager {
     async fn end(&self, key: &SessionKey) {
-        let client = self.shared.clients().remove(key);
+        let shared = &self.shared;
+        shared.watches.end(key);
+        let client = shared.clients().remove(key);
         if let Some(client) = client {
             client.close().await;
         }
+        // What waits in sessions that are not the client's own.
+        shared.commons.parks.abandon_where(|owner, _| owner.key == *key);
+    }
+
+    async fn end_caller(&self, caller: &Caller) {
+        let shared = &self.shared;
+        let is_callers =
+            |key: &SessionKey| matches!(key, SessionKey::Modern { caller: of, .. } if of == caller);
+        shared.watches.end_where(is_callers);
+        let clients = shared.clients().remove_caller(caller);
+        side_by_side(clients.into_iter().map(|client| async move { client.close().await })).await;
+        shared.commons.parks.abandon_where(|owner, _| is_callers(&owner.key));
+    }
+
+    fn abandon(&self, park: &ParkId) {
+        self.shared.commons.parks.abandon(park);
+    }
+
+    async fn roots_changed(&self, key: &SessionKey) {
+        let client = self.shared.clients().get(key).cloned();
+        let held = client.map(|client| client.held()).unwrap_or_default();
+        side_by_side(held.into_iter().map(|held| async move { held.session().roots_changed().await })).await;
+    }
+}
+
+#[async_trait]
+impl Subscriptions for Manager {
+    async fn subscribe(
+        &self,
+        target: Target,
+        _: &Caller,
+        exchange: &Exchange,
+        updates: Arc<dyn Updates>,
+    ) -> Result<Subscription, Error> {
+        let Target::Downstream { downstream, subject: Subject::Resource { uri } } = target else {
+            return Err(InternalError { what: "what is no downstream's resource was to be watched" }.into());
+        };
+        let shared = Arc::downgrade(&self.shared);
+        let open = move |spot: Arc<Spot>| {
+            let shared = shared.clone();
+            async move {
+                let manager = Self { shared: shared.upgrade().ok_or(CallerError::SessionClosed)? };
+                manager.listing_for(&spot.downstream, &spot.exchange()).await
+            }
+        };
+        self.shared.watches.watch(Spot::new(downstream, uri, exchange), open, updates).await
     }
 }
 
@@ -287,7 +352,7 @@ impl Shared {
     /// The client session under `key`, for a use of `downstream`. If another has to go for it, its end is waited
     /// for as long as for a place: it may be the place that is needed.
     async fn client(&self, key: &SessionKey, downstream: &Downstream) -> Result<Arc<ClientSession>, Error> {
-        let found = self.clients().find(key, || ClientSession::new(self.downstreams.clone()))?;
+        let found = self.clients().find(key, || ClientSession::new(self.commons.clone()))?;
         if let Some(evicted) = found.evicted {
             let closing = tokio::spawn(async move { evicted.close().await });
             let in_time = tokio::time::timeout(downstream.pool.acquire_timeout(), closing).await;
@@ -304,7 +369,7 @@ impl Shared {
         let clients: Vec<_> = self.clients().all().collect();
         let idle: Vec<_> = clients.iter().flat_map(|client| client.take_idle(now)).collect();
         drop(clients);
-        let downstreams: Vec<_> = self.downstreams.load().values().cloned().collect();
+        let downstreams: Vec<_> = self.commons.downstreams.load().values().cloned().collect();
         let lost = async move {
             side_by_side(
                 downstreams.into_iter().map(|downstream| async move { downstream.end_lost().await }),
@@ -312,11 +377,25 @@ impl Shared {
             .await;
         };
         tokio::join!(side_by_side(idle.into_iter().map(Pooled::discard)), lost);
+        self.commons.sweep();
         self.clients().forget_empty();
     }
 
+    /// Closes a downstream that is known no more; lets go of `gone` when nothing is left of it and of the ones
+    /// before it. That goes on when nobody waits for it.
+    fn retire(&self, old: Arc<Downstream>, gone: watch::Sender<()>) -> JoinHandle<()> {
+        let commons = self.commons.clone();
+        tokio::spawn(async move {
+            // Whatever is parked after this notices that the downstream is closed.
+            let closing = old.close();
+            tokio::join!(closing, async { commons.downstream_ends(&old) });
+            old.predecessor_gone().await;
+            drop(gone);
+        })
+    }
+
     fn period(&self) -> Duration {
-        let downstreams = self.downstreams.load();
+        let downstreams = self.commons.downstreams.load();
         let shortest = downstreams.values().map(|downstream| downstream.pool.idle_ttl()).min();
         (shortest.unwrap_or(Duration::from_secs(90)) / 2).max(Duration::from_secs(1))
     }
@@ -330,16 +409,6 @@ impl Shared {
         // Every critical section leaves them consistent.
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Closes a downstream that is known no more; lets go of `gone` when nothing is left of it and of the ones before
-/// it. That goes on when nobody waits for it.
-fn retire(old: Arc<Downstream>, gone: watch::Sender<()>) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        old.close().await;
-        old.predecessor_gone().await;
-        drop(gone);
-    })
 }
 
 async fn finished(closing: Option<JoinHandle<()>>) {

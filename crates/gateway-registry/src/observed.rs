@@ -1,13 +1,16 @@
-use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+use std::{
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use async_trait::async_trait;
 use gateway_domain::{
     ClientLink, DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Error, Exchange,
-    Factory, ListKind, ListPage, Outcome, Params, PeerInfo, Session, SessionProfile, Subject, Subscription,
-    Updates,
+    Factory, ListKind, ListPage, Outcome, Params, ParkedCall, PeerInfo, RawObject, Session, SessionProfile,
+    State, Subject, Subscription, Updates,
 };
 use tokio::time::{Duration, Instant};
 
@@ -130,6 +133,19 @@ impl Observed {
     /// Has it replaced before its next use; requests that are on their way go on.
     pub(crate) fn retire(&self) {
         self.is_retired.store(true, Relaxed);
+    }
+
+    /// Has what comes of a call that waits for answers reported too.
+    fn watch_over(&self, outcome: Outcome) -> Outcome {
+        match (outcome, self.me.upgrade()) {
+            (Outcome::InputRequired(mut asked), Some(session)) => {
+                if let State::Waiting(call) = asked.state {
+                    asked.state = State::Waiting(Arc::new(ObservedCall { call, session }));
+                }
+                Outcome::InputRequired(asked)
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     fn begin(&self) -> Request {
@@ -277,7 +293,7 @@ impl DownstreamSession for Observed {
         let request = self.begin();
         let result = self.session.call(subject, params, exchange).await;
         self.note(request, &result);
-        result
+        result.map(|outcome| self.watch_over(outcome))
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
@@ -333,6 +349,28 @@ impl DownstreamSession for Observed {
             _ => {}
         }
         result
+    }
+}
+
+/// A call that waits for answers in an observed session.
+struct ObservedCall {
+    call: Arc<dyn ParkedCall>,
+    session: Arc<Observed>,
+}
+
+#[async_trait]
+impl ParkedCall for ObservedCall {
+    async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+        let request = self.session.begin();
+        let result = self.call.resume(responses, exchange).await;
+        self.session.note(request, &result);
+        result.map(|outcome| self.session.watch_over(outcome))
+    }
+}
+
+impl fmt::Debug for ObservedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.call.fmt(f)
     }
 }
 

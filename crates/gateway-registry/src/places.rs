@@ -11,7 +11,10 @@ use std::{
 };
 
 use gateway_domain::Session;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::oneshot,
+    time::{Duration, Instant},
+};
 
 use crate::{
     Pooled,
@@ -56,6 +59,12 @@ pub(crate) trait Tenant<S: Session + 'static>: Send + Sync {
 
     /// Takes the session if nobody uses it; later users are refused.
     fn vacate(&self) -> Option<Pooled<S>>;
+
+    /// Since when all its users only wait; `None` if it is idle or somebody does more.
+    fn rests_since(&self) -> Option<Instant>;
+
+    /// Takes the session if all its users only wait.
+    fn vacate_resting(&self) -> Option<Pooled<S>>;
 
     /// Takes the session even from its users.
     fn give_up(&self) -> Option<Pooled<S>>;
@@ -138,11 +147,26 @@ impl<S: Session + 'static> Places<S> {
         if state.waiters.is_empty() {
             return None;
         }
-        let pooled = state.vacate_oldest(&mut looked_at)?;
+        let pooled =
+            state.vacate_oldest(&mut looked_at, |tenant| tenant.idle_since(), |tenant| tenant.vacate())?;
         let waiter = state.waiters.pop_front()?;
         self.note_wanted(&state);
         drop(state);
         Some((waiter, pooled))
+    }
+
+    /// The session whose users have only waited for longest, `least` or more: the last resort of who has waited
+    /// in vain.
+    pub(crate) fn take_resting(&self, least: Duration) -> Option<Pooled<S>> {
+        let now = Instant::now();
+        // As in `match_idle`.
+        let mut looked_at = Vec::new();
+        let mut state = self.state();
+        state.vacate_oldest(
+            &mut looked_at,
+            |tenant| tenant.rests_since().filter(|since| now.saturating_duration_since(*since) >= least),
+            |tenant| tenant.vacate_resting(),
+        )
     }
 
     /// Has one more owner that can make room. Refused when the pool is closed.
@@ -233,13 +257,18 @@ impl<S: Session + 'static> State<S> {
         });
     }
 
-    fn vacate_oldest(&mut self, looked_at: &mut Vec<Arc<dyn Tenant<S>>>) -> Option<Pooled<S>> {
+    fn vacate_oldest(
+        &mut self,
+        looked_at: &mut Vec<Arc<dyn Tenant<S>>>,
+        since: impl Fn(&dyn Tenant<S>) -> Option<Instant>,
+        vacate: impl Fn(&dyn Tenant<S>) -> Option<Pooled<S>>,
+    ) -> Option<Pooled<S>> {
         looked_at.extend(self.tenants.iter().filter_map(Weak::upgrade));
         loop {
-            let idle = looked_at.iter().filter_map(|tenant| Some((tenant.idle_since()?, tenant)));
-            let (_, oldest) = idle.min_by_key(|(since, _)| *since)?;
+            let spare = looked_at.iter().filter_map(|tenant| Some((since(&**tenant)?, tenant)));
+            let (_, oldest) = spare.min_by_key(|(since, _)| *since)?;
             // Somebody may have begun to use it since; then the next.
-            if let Some(pooled) = oldest.vacate() {
+            if let Some(pooled) = vacate(&**oldest) {
                 self.evicted += 1;
                 return Some(pooled);
             }

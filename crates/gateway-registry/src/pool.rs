@@ -71,6 +71,10 @@ pub struct Stats {
     pub created: u64,
 }
 
+/// How long a session whose users only wait is left to them, whoever else wants its place: about what a person
+/// needs to see a question and answer it.
+const REST: Duration = Duration::from_secs(60);
+
 /// A bounded set of sessions to one downstream. Clones share it.
 ///
 /// Idle sessions hold no place; one is closed when opening another would make more than `max` live
@@ -82,7 +86,8 @@ pub struct Stats {
 /// waits already when one becomes idle. So any number of clients is served, as long as no more than `max`
 /// call at the same time; a client that had to make room begins with a new session, and its server has
 /// forgotten what it knew. A pool that is smaller than the number of clients that are active together makes
-/// them take turns at that price.
+/// them take turns at that price. Sessions that only wait, for a person's answer or for changes, are not idle; but
+/// one that has done so for a minute is taken by who has waited in vain for a place.
 pub struct Pool<F: Factory + ?Sized + 'static> {
     factory: Arc<F>,
     shared: Arc<Shared<F::Session>>,
@@ -330,7 +335,11 @@ impl<S: Session + 'static> Shared<S> {
             Asked::Wait(mut waiting) => {
                 match tokio::time::timeout(self.config.acquire_timeout, waiting.granted()).await {
                     Ok(granted) => granted,
-                    Err(_) => return Err(DownstreamFault::Exhausted { max }.before(&self.name)),
+                    Err(_) => {
+                        let resting = places.take_resting(REST);
+                        let resting = resting.map(Grant::Occupied);
+                        Some(resting.ok_or_else(|| DownstreamFault::Exhausted { max }.before(&self.name))?)
+                    }
                 }
             }
             Asked::Closed => None,

@@ -16,7 +16,7 @@ pub use self::{
     },
     observer::DownstreamObserver,
 };
-use crate::{Call, Caller, Error, Outcome, SessionKey};
+use crate::{Call, Caller, Error, Outcome, ParkId, SessionKey};
 
 /// Answers calls. A stage of the pipeline is a dispatcher around a dispatcher (P-1).
 ///
@@ -35,6 +35,10 @@ pub trait Sessions: Send + Sync {
 
     /// Ends everything that a caller holds without a session of its own, whatever it declared.
     async fn end_caller(&self, _caller: &Caller) {}
+
+    /// Gives up a call that waits for answers which nobody will give, as when its client has cancelled it. A park
+    /// that is not there any more is fine.
+    fn abandon(&self, _park: &ParkId) {}
 
     /// Passes on that the roots of this client are others now (`notifications/roots/list_changed`).
     async fn roots_changed(&self, _key: &SessionKey) {}

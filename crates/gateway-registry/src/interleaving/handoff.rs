@@ -8,15 +8,15 @@ use std::sync::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamName, DownstreamSession, Era, Error, Exchange, Factory, Outcome, ParamHeader, Params, PeerInfo,
-    RawObject, Session, SessionProfile, ToolPage,
+    DownstreamName, DownstreamSession, Era, Error, Exchange, Factory, ListKind, ListPage, Outcome, Params,
+    PeerInfo, RawObject, Session, SessionProfile, Subject,
 };
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, time::Duration};
 
 use super::{Script, in_all_orders};
 use crate::{
     Held, Pool, PoolConfig,
-    held::{Kept, PooledSession},
+    held::{Kept, PooledSession, Resting},
     places::{Asked, Grant, Permit, Places, Tenant as _, Waiting},
 };
 
@@ -66,18 +66,12 @@ impl DownstreamSession for Counted {
         &self.peer
     }
 
-    async fn call_tool(
-        &self,
-        _: &str,
-        _: &[ParamHeader],
-        _: &Params,
-        _: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, _: &Subject, _: &Params, _: &Exchange) -> Result<Outcome, Error> {
         Ok(Outcome::Complete(RawObject::empty()))
     }
 
-    async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
-        Ok(ToolPage { tools: Vec::new(), next_cursor: None, skipped: Vec::new(), ttl: None })
+    async fn list(&self, _: ListKind, _: Option<&str>) -> Result<ListPage, Error> {
+        Ok(ListPage::default())
     }
 
     async fn ping(&self) -> Result<(), Error> {
@@ -95,6 +89,8 @@ struct World {
     /// Clients' sessions, and the uses of them: first each has one.
     tenants: Vec<Arc<Kept>>,
     uses: Vec<Slot<Held>>,
+    /// A use of the first that only waits, in the place of one that does more.
+    resting: Slot<Resting>,
     /// A session that is no tenant yet; then one.
     spare: Slot<PooledSession>,
     late: Slot<Arc<Kept>>,
@@ -129,6 +125,7 @@ impl World {
         Self {
             tenants: uses.iter().map(|held| held.kept().clone()).collect(),
             uses: uses.into_iter().map(|held| Mutex::new(Some(held))).collect(),
+            resting: Mutex::default(),
             spare: Mutex::new(spare),
             late: Mutex::default(),
             permit: Mutex::new(with_permit.then(|| places.take_free().unwrap())),
@@ -154,6 +151,36 @@ impl World {
         if let Some(held) = self.tenants[tenant].enter() {
             assert!(held.kept().has_session() || self.closing.load(SeqCst), "taken from a user");
         }
+    }
+
+    /// A call has only to wait from now on.
+    fn rest(&self, tenant: usize) {
+        let _runtime = self.runtime.enter();
+        *self.resting.lock().unwrap() = take(&self.uses[tenant]).map(Held::rest);
+    }
+
+    /// What waited goes on and ends, if its session has not been taken before.
+    fn wake(&self) {
+        let _runtime = self.runtime.enter();
+        let Some(resting) = take(&self.resting) else { return };
+        let held = resting.held().clone();
+        let was_taken = held.kept().is_given_up();
+        drop(resting);
+        assert!(was_taken || held.kept().has_session() || self.closing.load(SeqCst), "taken from a user");
+    }
+
+    /// Somebody has waited in vain and takes what only waits.
+    fn ask_for_resting(&self) {
+        let _runtime = self.runtime.enter();
+        let asked = match self.places.ask() {
+            Asked::Wait(turn) => {
+                let taken = self.places.take_resting(Duration::ZERO);
+                drop(turn);
+                taken.map(|pooled| Asked::Granted(Grant::Occupied(pooled)))
+            }
+            asked => Some(asked),
+        };
+        self.asked.lock().unwrap().extend(asked);
     }
 
     fn ask(&self) {
@@ -235,7 +262,8 @@ impl World {
         let others = others.into_iter().filter(|it| *it).count();
         assert_eq!(free + granted.len() + kept + others, self.max, "each place is somebody's");
         let entered = self.runtime.enter();
-        drop((granted, std::mem::take(&mut self.uses), std::mem::take(&mut self.tenants)));
+        drop((granted, take(&self.resting)));
+        drop((std::mem::take(&mut self.uses), std::mem::take(&mut self.tenants)));
         drop(entered);
         self.run_tasks();
         assert_eq!(self.places.taken(), 0, "all places come back");
@@ -291,6 +319,12 @@ const STOP_AND_RELEASE: Script<World> = |world| {
     world.stop(0);
     world.release();
 };
+const REST: Script<World> = |world| world.rest(0);
+const REST_AND_WAKE: Script<World> = |world| {
+    world.rest(0);
+    world.wake();
+};
+const ASK_FOR_RESTING: Script<World> = World::ask_for_resting;
 const ASK: Script<World> = World::ask;
 const ASK_TWICE: Script<World> = |world| {
     world.ask();
@@ -308,7 +342,7 @@ const TASKS: Script<World> = World::run_tasks;
 
 #[test]
 fn whoever_waits_gets_what_is_let_go_of_in_any_order() {
-    let rows: [(&str, Before, &[Script<World>]); 15] = [
+    let rows: [(&str, Before, &[Script<World>]); 20] = [
         ("a call ends", BUSY, &[STOP, ASK]),
         ("a call begins", IDLE, &[CALL, ASK]),
         ("a call ends and another begins", BUSY, &[STOP_AND_CALL, ASK]),
@@ -319,6 +353,11 @@ fn whoever_waits_gets_what_is_let_go_of_in_any_order() {
         ("a place is let go of and one gives up", PERMIT, &[RELEASE, ASK_IN_VAIN, ASK]),
         ("a new tenant is idle at once", SPARE, &[KEEP, ASK_IN_VAIN_AND_AGAIN]),
         ("an owner ends its session", BUSY, &[STOP_AND_END, ASK, TASKS]),
+        ("a call comes to rest", BUSY, &[REST, ASK_FOR_RESTING]),
+        ("what rests is taken while it wakes", BUSY, &[REST_AND_WAKE, ASK_FOR_RESTING]),
+        ("what rests is taken beside a waiter", BUSY, &[REST_AND_WAKE, ASK_FOR_RESTING, ASK]),
+        ("what rests is taken and a place comes back", PERMIT, &[REST, RELEASE, ASK_FOR_RESTING]),
+        ("all is closed while something rests", BUSY, &[CLOSE, REST_AND_WAKE, ASK_FOR_RESTING]),
         ("all is closed before a waiter", BUSY, &[CLOSE, ASK]),
         ("all is closed before a call", IDLE, &[CLOSE, CALL, ASK]),
         ("all is closed before a tenant", SPARE, &[CLOSE, KEEP]),

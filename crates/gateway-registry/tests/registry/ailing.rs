@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamFault, DownstreamObserver, DownstreamSession, Error, Exchange, Factory, Outcome, ParamHeader,
-    Params, PeerInfo, Session, SessionProfile, ToolPage,
+    DownstreamFault, DownstreamObserver, DownstreamSession, Error, Exchange, Factory, ListKind, ListPage,
+    Outcome, Params, PeerInfo, Session, SessionProfile, Subject,
 };
 use gateway_registry::{
     Health, HealthConfig, ManagedDownstream, Manager, Pool, PoolConfig, SessionMode, SupervisorConfig,
@@ -57,7 +57,7 @@ pub(crate) struct State {
     pub(crate) calls: AtomicUsize,
     pub(crate) pings: AtomicUsize,
     /// How often the observer heard that the tools may be others.
-    pub(crate) changes: AtomicUsize,
+    pub(crate) changes: Mutex<Vec<ListKind>>,
     pub(crate) heard: Mutex<Vec<(Instant, &'static str)>>,
 }
 
@@ -77,7 +77,7 @@ impl Ailing {
             starts: Mutex::default(),
             calls: AtomicUsize::default(),
             pings: AtomicUsize::default(),
-            changes: AtomicUsize::default(),
+            changes: Mutex::default(),
             heard: Mutex::default(),
         }))
     }
@@ -134,8 +134,8 @@ impl State {
 }
 
 impl DownstreamObserver for Ailing {
-    fn list_changed(&self, _: ListKind) {
-        self.changes.fetch_add(1, SeqCst);
+    fn list_changed(&self, list: ListKind) {
+        self.changes.lock().unwrap().push(list);
     }
 
     fn session_lost(&self, _: &str) {}
@@ -237,25 +237,19 @@ impl DownstreamSession for AilingSession {
     }
 
     /// A tool named `stuck` is never answered.
-    async fn call_tool(
-        &self,
-        tool: &str,
-        headers: &[ParamHeader],
-        params: &Params,
-        exchange: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         self.ailing.calls.fetch_add(1, SeqCst);
         self.suffer(CALL_TIMEOUT).await?;
-        if tool == "stuck" {
+        if matches!(subject, Subject::Tool { name, .. } if **name == *"stuck") {
             tokio::time::sleep(CALL_TIMEOUT).await;
             return Err(DownstreamFault::TimedOut { after: CALL_TIMEOUT }.during(&name("fake")));
         }
-        self.session.call_tool(tool, headers, params, exchange).await
+        self.session.call(subject, params, exchange).await
     }
 
-    async fn list_tools(&self, cursor: Option<&str>) -> Result<ToolPage, Error> {
+    async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
         self.suffer(CALL_TIMEOUT).await?;
-        self.session.list_tools(cursor).await
+        self.session.list(list, cursor).await
     }
 
     async fn ping(&self) -> Result<(), Error> {

@@ -1,7 +1,7 @@
-use std::sync::{Arc, atomic::Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use gateway_domain::{
-    CallerError, Dispatcher, DownstreamFault, Error, Execution, InternalError, Outcome, Target, View,
+    CallerError, Dispatcher, DownstreamFault, Error, Execution, InternalError, Outcome, Subject, Target, View,
 };
 use gateway_registry::PoolConfig;
 use tokio::{task::JoinSet, time::Instant};
@@ -374,7 +374,7 @@ async fn calls_for_nothing_known_are_clean_errors() {
     let session = manager.new_client_session().unwrap();
     let unknown: Error = CallerError::UnknownDownstream { name: "absent".into() }.into();
     let mut unresolved = legacy("a").to("fake", "whoami");
-    unresolved.target = Target::Exposed { view: View::All, name: Arc::from("x") };
+    unresolved.target = Target::Exposed { view: View::All, subject: Subject::tool("x") };
     for dispatcher in [&manager as &dyn Dispatcher, &*session as &dyn Dispatcher] {
         let error = dispatcher.dispatch(legacy("a").to("absent", "whoami")).await.unwrap_err();
         assert_eq!(error, unknown, "R-39");

@@ -10,7 +10,8 @@ use crate::{
 
 fn bounded(fake: &Fake, mode: SessionMode, max_clients: usize, max_clients_per_caller: usize) -> Manager {
     let managed = downstream("fake", fake, mode, PoolConfig::default());
-    Manager::with_config(vec![managed], ManagerConfig { max_clients, max_clients_per_caller }).unwrap()
+    let config = ManagerConfig { max_clients, max_clients_per_caller, ..ManagerConfig::default() };
+    Manager::with_config(vec![managed], config).unwrap()
 }
 
 fn overloaded(what: &'static str, limit: usize) -> Error {

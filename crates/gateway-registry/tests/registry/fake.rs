@@ -11,10 +11,13 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Exchange, Factory, Outcome, ParamHeader,
-    Params, PeerError, PeerInfo, RawObject, Session, SessionProfile, ToolPage,
+    ClientLink, DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Exchange, Factory,
+    InputRequired, ListKind, ListPage, Outcome, Params, ParkedCall, PeerError, PeerInfo, RawJson, RawObject,
+    Session, SessionProfile, State as CallState, Subject, Subscription, Updates,
 };
 use tokio::sync::Notify;
+
+use crate::fake_tasks::{self as tasks, FakeTasks};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -49,6 +52,21 @@ pub(crate) struct State {
     pub(crate) calls: AtomicUsize,
     /// Closes begun, repetitions counted.
     pub(crate) closes: AtomicUsize,
+    /// Calls that wait for answers.
+    pub(crate) parked: AtomicUsize,
+    /// Those that were given up.
+    pub(crate) abandoned: AtomicUsize,
+    /// What sessions were asked for with.
+    pub(crate) profiles: Mutex<Vec<SessionProfile>>,
+    /// Sessions that were told whose they are, and that roots are others.
+    pub(crate) attended: AtomicUsize,
+    pub(crate) roots_changes: AtomicUsize,
+    /// The params of calls of `echo`.
+    pub(crate) echoed: Mutex<Vec<RawObject>>,
+    /// Subscriptions that were made, and those that there are.
+    pub(crate) subscribed: AtomicUsize,
+    pub(crate) watching: AtomicUsize,
+    pub(crate) tasks: FakeTasks,
     opened: AtomicUsize,
     closed: AtomicUsize,
     live: AtomicUsize,
@@ -78,6 +96,15 @@ impl Fake {
             attempts: zero(),
             calls: zero(),
             closes: zero(),
+            parked: zero(),
+            abandoned: zero(),
+            profiles: Mutex::default(),
+            attended: zero(),
+            roots_changes: zero(),
+            echoed: Mutex::default(),
+            subscribed: zero(),
+            watching: zero(),
+            tasks: FakeTasks::default(),
             opened: zero(),
             closed: zero(),
             live: zero(),
@@ -119,6 +146,18 @@ impl State {
         self.alive().for_each(|session| session.die());
     }
 
+    /// A resource changes; all sessions tell.
+    pub(crate) fn update(&self, uri: &str) {
+        let params = RawObject::parse(format!(r#"{{"uri":"{uri}","n":1.0}}"#)).unwrap();
+        for session in self.alive() {
+            let watchers = session.watchers.lock().unwrap().clone();
+            watchers
+                .iter()
+                .filter(|(of, _)| of == uri)
+                .for_each(|(_, updates)| updates.updated(params.clone()));
+        }
+    }
+
     /// One session ends by itself.
     pub(crate) fn kill(&self, number: usize) {
         self.alive().filter(|session| session.number == number).for_each(|session| session.die());
@@ -146,21 +185,24 @@ impl Factory for Fake {
         if take_one(&self.failures) {
             return Err(self.failure.lock().unwrap().clone());
         }
+        self.profiles.lock().unwrap().push(profile.clone());
         let number = self.opened.fetch_add(1, SeqCst) + 1;
         let era = match *self.speaks.lock().unwrap() {
             Speaks::Legacy => Era::Legacy,
             Speaks::Modern => Era::Modern,
             Speaks::Both => profile.era,
         };
-        let session = Arc::new(FakeSession {
+        let session = Arc::new_cyclic(|me| FakeSession {
+            me: me.clone(),
             peer: PeerInfo {
                 era,
                 protocol: format!("session {number}"),
                 server: None,
-                capabilities: RawObject::empty(),
+                capabilities: RawObject::parse(r#"{"tasks":{"requests":{"tools":{"call":{}}}}}"#).unwrap(),
                 instructions: None,
             },
             number,
+            watchers: Mutex::default(),
             counter: AtomicUsize::default(),
             ended: AtomicBool::new(false),
             wake: Notify::new(),
@@ -194,6 +236,7 @@ impl Drop for Process {
 }
 
 pub(crate) struct FakeSession {
+    me: Weak<Self>,
     peer: PeerInfo,
     number: usize,
     /// State that a client leaves behind.
@@ -201,6 +244,7 @@ pub(crate) struct FakeSession {
     ended: AtomicBool,
     wake: Notify,
     process: Mutex<Option<Process>>,
+    watchers: Mutex<Vec<(String, Arc<dyn Updates>)>>,
     fake: Fake,
 }
 
@@ -208,9 +252,32 @@ impl FakeSession {
     fn die(&self) {
         self.ended.store(true, SeqCst);
         self.wake.notify_waiters();
+        let watchers = std::mem::take(&mut *self.watchers.lock().unwrap());
+        watchers.iter().for_each(|(_, updates)| updates.lost());
     }
 
-    fn whoami(&self) -> Outcome {
+    pub(crate) fn me(&self) -> Arc<Self> {
+        self.me.upgrade().unwrap()
+    }
+
+    pub(crate) fn fake(&self) -> &Fake {
+        &self.fake
+    }
+
+    /// A question, and the call that waits for its answer. Legacy: the call itself; modern: a state.
+    fn ask(self: &Arc<Self>, rounds: usize, params: &Params) -> Outcome {
+        match self.peer.era {
+            Era::Legacy => FakePark::ask(self, rounds),
+            Era::Modern => match params.object.get_object("inputResponses") {
+                Some(_) if params.object.get_text("requestState").as_deref() == Some("mine \u{e9}") => {
+                    self.whoami()
+                }
+                _ => question(CallState::Own(RawJson::parse("\"mine \\u00e9\"").unwrap())),
+            },
+        }
+    }
+
+    pub(crate) fn whoami(&self) -> Outcome {
         Outcome::Complete(RawObject::parse(format!(r#"{{"session":{}}}"#, self.number)).unwrap())
     }
 
@@ -245,21 +312,18 @@ impl DownstreamSession for FakeSession {
         &self.peer
     }
 
-    async fn call_tool(
-        &self,
-        tool: &str,
-        _: &[ParamHeader],
-        _: &Params,
-        _: &Exchange,
-    ) -> Result<Outcome, Error> {
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
+        let Subject::Tool { name: tool, .. } = subject else {
+            return tasks::about(self, subject, params, exchange).await;
+        };
         self.fake.calls.fetch_add(1, SeqCst);
         if !self.is_open() {
             return Err(ended().before(&name("fake")));
         }
-        match tool {
+        match &**tool {
             "die before" | "die during" if take_one(&self.fake.deaths) => {
                 self.die();
-                Err(if tool == "die before" {
+                Err(if **tool == *"die before" {
                     ended().before(&name("fake"))
                 } else {
                     ended().during(&name("fake"))
@@ -272,6 +336,13 @@ impl DownstreamSession for FakeSession {
                 Ok(self.whoami())
             }
             "hang" => std::future::pending().await,
+            "ask" => Ok(self.me().ask(1, params)),
+            "ask twice" => Ok(self.me().ask(2, params)),
+            "echo" => {
+                self.fake.echoed.lock().unwrap().push(params.object.clone());
+                Ok(self.whoami())
+            }
+            "task" => Ok(tasks::create(self, params, exchange)),
             "count" => {
                 let count = self.counter.fetch_add(1, SeqCst) + 1;
                 Ok(Outcome::Complete(RawObject::parse(format!(r#"{{"session":{count}}}"#)).unwrap()))
@@ -286,12 +357,108 @@ impl DownstreamSession for FakeSession {
         }
     }
 
-    async fn list_tools(&self, _: Option<&str>) -> Result<ToolPage, Error> {
-        Ok(ToolPage { tools: Vec::new(), next_cursor: None, skipped: Vec::new(), ttl: None })
+    async fn list(&self, _: ListKind, _: Option<&str>) -> Result<ListPage, Error> {
+        Ok(ListPage::default())
     }
 
     async fn ping(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {
+        if !self.is_open() {
+            return Err(ended().before(&name("fake")));
+        }
+        if uri == "none://" {
+            return Err(DownstreamFault::Nonsense { reason: String::new() }.during(&name("fake")));
+        }
+        self.fake.subscribed.fetch_add(1, SeqCst);
+        self.fake.watching.fetch_add(1, SeqCst);
+        self.watchers.lock().unwrap().push((uri.to_owned(), updates.clone()));
+        Ok(Subscription::new(Watching { session: self.me.clone(), updates, fake: self.fake.clone() }))
+    }
+
+    fn attend(&self, _: Weak<dyn ClientLink>) {
+        self.fake.attended.fetch_add(1, SeqCst);
+    }
+
+    async fn roots_changed(&self) {
+        self.fake.roots_changes.fetch_add(1, SeqCst);
+    }
+}
+
+struct Watching {
+    session: Weak<FakeSession>,
+    updates: Arc<dyn Updates>,
+    fake: Fake,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.fake.watching.fetch_sub(1, SeqCst);
+        if let Some(session) = self.session.upgrade() {
+            session.watchers.lock().unwrap().retain(|(_, updates)| !Arc::ptr_eq(updates, &self.updates));
+        }
+    }
+}
+
+/// A question named `q`, and what goes on with its answer.
+pub(crate) fn question(state: CallState) -> Outcome {
+    let requests = r#"{"q":{"method":"elicitation/create","params":{}}}"#;
+    let requests = Some(RawObject::parse(requests).unwrap());
+    Outcome::InputRequired(InputRequired { downstream: None, requests, state })
+}
+
+/// A call that asks so many times before it answers.
+pub(crate) struct FakePark {
+    session: Arc<FakeSession>,
+    rounds: usize,
+    answered: AtomicBool,
+}
+
+impl FakePark {
+    pub(crate) fn ask(session: &Arc<FakeSession>, rounds: usize) -> Outcome {
+        session.fake.parked.fetch_add(1, SeqCst);
+        let (session, answered) = (session.clone(), AtomicBool::new(false));
+        question(CallState::Waiting(Arc::new(Self { session, rounds, answered })))
+    }
+}
+
+#[async_trait]
+impl ParkedCall for FakePark {
+    async fn resume(&self, responses: &RawObject, _: &Exchange) -> Result<Outcome, Error> {
+        if !self.session.is_open() {
+            return Err(ended().before(&name("fake")));
+        }
+        self.answered.store(true, SeqCst);
+        match (responses.get_text("q").as_deref(), self.rounds) {
+            (None, rounds) => Ok(Self::ask(&self.session, rounds)),
+            (Some("die"), _) => {
+                self.session.die();
+                Err(ended().before(&name("fake")))
+            }
+            (Some("hang"), _) => std::future::pending().await,
+            (_, 1) => {
+                self.session.fake.tasks.answered();
+                Ok(self.session.whoami())
+            }
+            (_, rounds) => Ok(Self::ask(&self.session, rounds - 1)),
+        }
+    }
+}
+
+impl Drop for FakePark {
+    fn drop(&mut self) {
+        self.session.fake.parked.fetch_sub(1, SeqCst);
+        if !self.answered.load(SeqCst) {
+            self.session.fake.abandoned.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+impl std::fmt::Debug for FakePark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FakePark")
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, Caller, ClientCapabilities, Dispatcher, Era, Error, Event, EventSink, Exchange, Outcome, Params,
-    RawObject, SessionKey, Target,
+    Call, Caller, ClientCapabilities, ClientLink, Dispatcher, Era, Error, Exchange, FollowUp, InputRequired,
+    Outcome, Params, RawObject, SessionKey, Subject, Target,
 };
 use gateway_registry::{DownstreamFactory, ManagedDownstream, Manager, Pool, PoolConfig, SessionMode, Stats};
 use tokio::task::JoinSet;
@@ -43,15 +43,21 @@ pub(crate) fn stats(manager: &Manager) -> Stats {
 pub(crate) struct Client {
     era: Era,
     key: SessionKey,
+    caller: Caller,
+    capabilities: ClientCapabilities,
+    pub(crate) link: Option<Arc<dyn ClientLink>>,
 }
 
 pub(crate) fn legacy(id: &str) -> Client {
-    Client { era: Era::Legacy, key: SessionKey::Legacy { id: id.into() } }
+    let key = SessionKey::Legacy { id: id.into() };
+    let (caller, capabilities) = (Caller::anonymous(), ClientCapabilities::none());
+    Client { era: Era::Legacy, key, caller, capabilities, link: None }
 }
 
 pub(crate) fn modern(caller: &str) -> Client {
-    let key = SessionKey::Modern { caller: Caller::client(caller), capabilities: ClientCapabilities::none() };
-    Client { era: Era::Modern, key }
+    let (caller, capabilities) = (Caller::client(caller), ClientCapabilities::none());
+    let key = SessionKey::Modern { caller: caller.clone(), capabilities: capabilities.clone() };
+    Client { era: Era::Modern, key, caller, capabilities, link: None }
 }
 
 impl Client {
@@ -61,14 +67,38 @@ impl Client {
 
     /// The same caller with other capabilities is another client.
     pub(crate) fn with_profile(&self, name: &str) -> Self {
-        let capabilities = RawObject::parse(format!(r#"{{"extensions":{{"{name}":{{}}}}}}"#)).unwrap();
-        let capabilities = ClientCapabilities::from(capabilities);
-        match &self.key {
+        self.declaring(&format!(r#"{{"extensions":{{"{name}":{{}}}}}}"#))
+    }
+
+    /// The same caller, who can do this.
+    pub(crate) fn declaring(&self, capabilities: &str) -> Self {
+        let capabilities = ClientCapabilities::from(RawObject::parse(capabilities.to_owned()).unwrap());
+        let key = match &self.key {
             SessionKey::Modern { caller, .. } => {
-                Self { era: self.era, key: SessionKey::Modern { caller: caller.clone(), capabilities } }
+                SessionKey::Modern { caller: caller.clone(), capabilities: capabilities.clone() }
             }
-            SessionKey::Legacy { .. } => self.clone(),
-        }
+            key => key.clone(),
+        };
+        Self { key, capabilities, ..self.clone() }
+    }
+
+    /// The same client, who is known by name.
+    pub(crate) fn named(&self, caller: &str) -> Self {
+        Self { caller: Caller::client(caller), ..self.clone() }
+    }
+
+    /// A call that goes on with what the same call asked, answering `q` with `answer`.
+    pub(crate) fn answering(&self, mut call: Call, asked: &Outcome, answer: Option<&str>) -> Call {
+        let Outcome::InputRequired(InputRequired { downstream, state, .. }) = asked else {
+            panic!("nothing is asked: {asked:?}")
+        };
+        let responses = answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"q":"{answer}"}}"#));
+        call.follow_up = Some(FollowUp {
+            downstream: downstream.clone().unwrap(),
+            state: state.clone(),
+            responses: RawObject::parse(responses).unwrap(),
+        });
+        call
     }
 
     pub(crate) fn exchange(&self) -> Exchange {
@@ -76,17 +106,11 @@ impl Client {
     }
 
     pub(crate) fn to(&self, downstream: &str, tool: &str) -> Call {
-        let target =
-            Target::Tool { downstream: name(downstream), name: tool.into(), headers: Arc::default() };
-        let exchange = Exchange {
-            era: self.era,
-            session: self.key.clone(),
-            capabilities: ClientCapabilities::none(),
-            wants_progress: false,
-            log_level: None,
-            events: Arc::new(Nowhere),
-        };
-        Call { target, params: Params::empty(), caller: Caller::anonymous(), exchange }
+        let target = Target::Downstream { downstream: name(downstream), subject: Subject::tool(tool) };
+        let exchange = Exchange::quiet(self.era, self.key.clone(), self.capabilities.clone());
+        let exchange = Exchange { client: self.link.clone(), ..exchange };
+        let (params, caller) = (Params::empty(), self.caller.clone());
+        Call { target, params, follow_up: None, caller, exchange }
     }
 
     /// Calls a tool of the downstream `fake`; the number of the session that answered.
@@ -117,10 +141,4 @@ pub(crate) fn answered_by(outcome: Outcome) -> i64 {
         Outcome::Complete(result) => result.get("session").unwrap().to_integer().unwrap(),
         other => panic!("not complete: {other:?}"),
     }
-}
-
-struct Nowhere;
-
-impl EventSink for Nowhere {
-    fn emit(&self, _: Event) {}
 }

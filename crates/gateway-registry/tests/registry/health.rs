@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use gateway_domain::{DownstreamFault, Era};
+use gateway_domain::{DownstreamFault, Era, ListKind};
 use gateway_registry::{HealthConfig, Manager, RestartBudget, SessionMode, SupervisorConfig};
 use tokio::{task::JoinSet, time::Instant};
 
@@ -286,7 +286,8 @@ async fn a_session_that_falls_silent_is_replaced() {
         second.session().list_tools(None).await.unwrap();
         assert_eq!((ailing.started(), stats(&manager).in_use), (2, 1), "{speaks:?}: replaced by the probe's");
         assert_eq!((health.counts().broken, ailing.heard().len()), (0, 0), "not broken");
-        assert_eq!(ailing.changes.load(SeqCst), 1, "R-W20: to be listed again");
+        let all = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
+        assert_eq!(*ailing.changes.lock().unwrap(), all, "R-W20: to be listed again");
         manager.close().await;
     }
 }

@@ -478,7 +478,7 @@ async fn the_background_task_ends_with_the_manager() {
     let fake = Fake::new(Speaks::Legacy);
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let (closed, dropped) = (manager(&fake, PerClient, 1), manager(&fake, PerClient, 1));
-    assert_eq!(tasks(), 4, "one each, and one for each pool");
+    assert_eq!(tasks(), 6, "one each, one for each pool and one for the parks of each");
     closed.close().await;
     drop(dropped);
     tokio::time::sleep(46 * SECOND).await;

@@ -284,7 +284,8 @@ impl World {
     fn new() -> Self {
         let fakes = [Fake::new(Speaks::Legacy), Fake::new(Speaks::Legacy)];
         let managed = NAMES.iter().zip(&fakes).map(|(named, fake)| managed(named, fake)).collect();
-        let config = ManagerConfig { max_clients: CLIENTS, max_clients_per_caller: PER_CALLER };
+        let (max_clients, max_clients_per_caller) = (CLIENTS, PER_CALLER);
+        let config = ManagerConfig { max_clients, max_clients_per_caller, ..ManagerConfig::default() };
         let manager = Manager::with_config(managed, config).unwrap();
         let mut model = Model::default();
         model.downstreams.extend((0..NAMES.len()).map(|at| (at, Counts::default())));

@@ -1,0 +1,334 @@
+//! Tasks that are driven to their end for clients that know none.
+
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use gateway_domain::{
+    CallerError, ClientCapabilities, DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Event,
+    Exchange, Execution, InputRequired, Outcome, Params, ParkedCall, PeerError, RawJson, RawObject,
+    SessionKey, State, Subject, TaskAct,
+};
+use tokio::time::{Duration, Instant};
+
+use super::{
+    declaring_tasks,
+    fields::{self, Status},
+    spliced,
+};
+
+/// How a downstream speaks of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// The core of 2025-11-25.
+    Legacy,
+    /// The extension.
+    Modern,
+}
+
+/// Drives one task. Dropped before the end, it has the downstream told that the task is not wanted any more.
+pub(super) struct Runner {
+    downstream: DownstreamName,
+    session: Arc<dyn DownstreamSession>,
+    dialect: Dialect,
+    /// How long it may take, not counting what people take for their answers.
+    longest: Duration,
+    /// `None` before there is one and after its end.
+    id: Option<Arc<str>>,
+    /// What was told last as progress, and how often.
+    message: String,
+    told: u64,
+    /// Questions that have been answered; the downstream may repeat them for a while.
+    answered: HashSet<String>,
+}
+
+/// What one look at a task shows.
+enum Look {
+    GoesOn,
+    Asks { requests: Option<RawObject>, asked: Asked },
+    Ended(Outcome),
+}
+
+/// Where the answers go.
+#[derive(Clone)]
+enum Asked {
+    /// A `tasks/result` that waits.
+    Call(Arc<dyn ParkedCall>),
+    /// `tasks/update`.
+    Update,
+}
+
+impl Runner {
+    pub(super) fn new(
+        downstream: DownstreamName,
+        session: Arc<dyn DownstreamSession>,
+        dialect: Dialect,
+        longest: Duration,
+    ) -> Self {
+        let (message, answered) = (String::new(), HashSet::new());
+        Self { downstream, session, dialect, longest, id: None, message, told: 0, answered }
+    }
+
+    /// Drives a task that has just been made. Cancel-safe: dropping the future cancels the task.
+    pub(super) async fn begin(mut self, task: RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+        let Some(id) = fields::id(&task) else { return Err(self.nonsense("a task without `taskId`")) };
+        self.id = Some(id);
+        if self.dialect == Dialect::Legacy || Status::of(&task) == Status::Working {
+            return self.drive(task, exchange).await;
+        }
+        // It has questions or its end already, and only `tasks/get` has them inside.
+        self.get_on(exchange).await
+    }
+
+    /// Drives it from where it stands now.
+    async fn get_on(mut self, exchange: &Exchange) -> Result<Outcome, Error> {
+        match self.get(exchange).await.map_err(begun)? {
+            Outcome::Complete(task) => self.drive(task, exchange).await,
+            other => Ok(self.ended(other)),
+        }
+    }
+
+    async fn drive(mut self, mut task: RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+        let until = Instant::now() + self.longest;
+        loop {
+            self.tell(&task, exchange);
+            match self.look(&task, exchange).await.map_err(begun)? {
+                Look::GoesOn => {}
+                Look::Ended(outcome) => return Ok(self.ended(outcome)),
+                Look::Asks { requests, asked } => return Ok(self.ask(requests, asked)),
+            }
+            let pause = fields::pause(&task);
+            if Instant::now() + pause > until {
+                return Err(DownstreamFault::TimedOut { after: self.longest }.during(&self.downstream));
+            }
+            tokio::time::sleep(pause).await;
+            match self.get(exchange).await.map_err(begun) {
+                Ok(Outcome::Complete(next)) => task = next,
+                Ok(Outcome::Failed(error)) => return Ok(self.ended(Outcome::Failed(error))),
+                Ok(_) => return Err(self.nonsense("`tasks/get` was not answered with a task")),
+                // The next may be answered; there is an end to that.
+                Err(error) if is_timeout(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn look(&self, task: &RawObject, exchange: &Exchange) -> Result<Look, Error> {
+        match (self.dialect, Status::of(task)) {
+            (_, Status::Working) => Ok(Look::GoesOn),
+            (Dialect::Legacy, _) => {
+                let result = self.legacy("tasks/result", exchange).await;
+                self.result(result)
+            }
+            (Dialect::Modern, status) => self.inlined(task, status),
+        }
+    }
+
+    /// What an answer to `tasks/result` shows. It comes when the task ends or asks.
+    fn result(&self, result: Result<Outcome, Error>) -> Result<Look, Error> {
+        match result {
+            Ok(Outcome::Complete(result)) => {
+                Ok(Look::Ended(Outcome::Complete(fields::without_related(result)?)))
+            }
+            Ok(Outcome::InputRequired(InputRequired { requests, state: State::Waiting(call), .. })) => {
+                Ok(Look::Asks { requests, asked: Asked::Call(call) })
+            }
+            Ok(failed @ Outcome::Failed(_)) => Ok(Look::Ended(failed)),
+            Ok(_) => Err(self.nonsense("`tasks/result` was not answered with a result")),
+            // It takes longer than a call may: back to looking now and then.
+            Err(error) if is_timeout(&error) => Ok(Look::GoesOn),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What a task of the extension has inside.
+    fn inlined(&self, task: &RawObject, status: Status) -> Result<Look, Error> {
+        let ended = match status {
+            Status::Working => return Ok(Look::GoesOn),
+            Status::InputRequired => {
+                let requests = task.get_object("inputRequests").unwrap_or_default();
+                let new = |name: &str| (!self.answered.contains(name)).then(|| name.to_owned());
+                let requests = fields::renamed(&requests, new);
+                return Ok(match requests.is_empty() {
+                    true => Look::GoesOn,
+                    false => Look::Asks { requests: Some(requests), asked: Asked::Update },
+                });
+            }
+            Status::Completed => task.get_object("result").map(Outcome::Complete),
+            Status::Failed => task.get_object("error").and_then(PeerError::new).map(Outcome::Failed),
+            Status::Cancelled => {
+                let error = RawObject::parse(r#"{"code":-32603,"message":"the task was cancelled"}"#).ok();
+                error.and_then(PeerError::new).map(Outcome::Failed)
+            }
+        };
+        ended.map(Look::Ended).ok_or_else(|| self.nonsense("a task that has ended without its outcome"))
+    }
+
+    async fn get(&self, exchange: &Exchange) -> Result<Outcome, Error> {
+        match self.dialect {
+            Dialect::Legacy => self.legacy("tasks/get", exchange).await,
+            Dialect::Modern => self.modern(TaskAct::Get, None, exchange).await,
+        }
+    }
+
+    async fn legacy(&self, method: &str, exchange: &Exchange) -> Result<Outcome, Error> {
+        legacy(&self.session, method, self.id.as_deref().unwrap_or_default(), exchange).await
+    }
+
+    async fn modern(
+        &self,
+        act: TaskAct,
+        responses: Option<&RawObject>,
+        exchange: &Exchange,
+    ) -> Result<Outcome, Error> {
+        let id = self.id.clone().unwrap_or_default();
+        let mut params = params(&id)?;
+        if let Some(responses) = responses {
+            params.object = spliced(params.object.edit().set("inputResponses", responses.as_str()).finish())?;
+        }
+        self.session.call(&Subject::Task { id, act }, &params, exchange).await
+    }
+
+    /// Goes on with the answers to what was asked.
+    async fn answered(
+        mut self,
+        asked: Asked,
+        responses: &RawObject,
+        exchange: &Exchange,
+    ) -> Result<Outcome, Error> {
+        match asked {
+            Asked::Call(call) => {
+                let result = call.resume(responses, exchange).await;
+                match self.result(result)? {
+                    Look::GoesOn => {}
+                    Look::Ended(outcome) => return Ok(self.ended(outcome)),
+                    Look::Asks { requests, asked } => return Ok(self.ask(requests, asked)),
+                }
+            }
+            Asked::Update => match self.modern(TaskAct::Update, Some(responses), exchange).await? {
+                failed @ Outcome::Failed(_) => return Ok(failed),
+                _ => self.answered.extend(responses.iter().map(|(name, _)| name.into_owned())),
+            },
+        }
+        self.get_on(exchange).await
+    }
+
+    fn ended(&mut self, outcome: Outcome) -> Outcome {
+        self.id = None;
+        outcome
+    }
+
+    fn ask(self, requests: Option<RawObject>, asked: Asked) -> Outcome {
+        let driven = Driven { next: Mutex::new(Some((self, asked))) };
+        Outcome::InputRequired(InputRequired {
+            downstream: None,
+            requests,
+            state: State::Waiting(Arc::new(driven)),
+        })
+    }
+
+    /// What the task says of itself is its progress.
+    fn tell(&mut self, task: &RawObject, exchange: &Exchange) {
+        let Some(message) = task.get_text("statusMessage").filter(|message| *message != self.message) else {
+            return;
+        };
+        self.told += 1;
+        let text = format!(
+            r#"{{"progressToken":0,"progress":{},"message":{}}}"#,
+            self.told,
+            RawJson::string(&message)
+        );
+        self.message = message;
+        if let (true, Ok(params)) = (exchange.wants_progress, RawObject::parse(text)) {
+            exchange.events.emit(Event::Progress(params));
+        }
+    }
+
+    fn nonsense(&self, reason: &str) -> Error {
+        DownstreamFault::Nonsense { reason: reason.to_owned() }.during(&self.downstream)
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        let (Some(id), true) = (self.id.take(), self.session.is_open()) else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(give_up(self.session.clone(), self.dialect, id));
+        }
+    }
+}
+
+/// Tells the downstream that nobody wants the task any more. What it says to that interests nobody.
+async fn give_up(session: Arc<dyn DownstreamSession>, dialect: Dialect, id: Arc<str>) {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let nobody = SessionKey::Legacy { id: "".into() };
+    let quiet = |era| Exchange::quiet(era, nobody, ClientCapabilities::none());
+    let cancel = async {
+        match dialect {
+            Dialect::Legacy => legacy(&session, "tasks/cancel", &id, &quiet(Era::Legacy)).await,
+            Dialect::Modern => {
+                let (params, exchange) = (params(&id)?, declaring_tasks(&quiet(Era::Modern))?);
+                let subject = Subject::Task { id: id.clone(), act: TaskAct::Cancel };
+                session.call(&subject, &params, &exchange).await
+            }
+        }
+    };
+    if !matches!(tokio::time::timeout(PATIENCE, cancel).await, Ok(Ok(_))) {
+        tracing::debug!("a task that nobody wants any more could not be cancelled");
+    }
+}
+
+pub(super) async fn legacy(
+    session: &Arc<dyn DownstreamSession>,
+    method: &str,
+    id: &str,
+    exchange: &Exchange,
+) -> Result<Outcome, Error> {
+    session.call(&Subject::Other { method: method.into() }, &params(id)?, exchange).await
+}
+
+fn params(id: &str) -> Result<Params, Error> {
+    Ok(Params {
+        object: spliced(RawObject::empty().edit().set("taskId", RawJson::string(id).as_str()).finish())?,
+        meta: None,
+    })
+}
+
+/// The task has begun, whatever became of a request about it.
+fn begun(mut error: Error) -> Error {
+    if let Error::Downstream(error) = &mut error {
+        error.execution = Execution::Possible;
+    }
+    error
+}
+
+fn is_timeout(error: &Error) -> bool {
+    matches!(error, Error::Downstream(error) if matches!(error.fault, DownstreamFault::TimedOut { .. }))
+}
+
+/// A driven task that waits for answers.
+struct Driven {
+    /// `None` once it goes on; then another waits, if any.
+    next: Mutex<Option<(Runner, Asked)>>,
+}
+
+#[async_trait]
+impl ParkedCall for Driven {
+    async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (runner, asked) = next.ok_or(CallerError::UnknownState)?;
+        match runner.dialect {
+            Dialect::Legacy => runner.answered(asked, responses, exchange).await,
+            Dialect::Modern => runner.answered(asked, responses, &declaring_tasks(exchange)?).await,
+        }
+    }
+}
+
+impl fmt::Debug for Driven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driven").finish_non_exhaustive()
+    }
+}
