@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_aggregate::{Characters, FitRules};
 use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Resolve};
-use gateway_domain::{Dispatcher, DownstreamName, DownstreamSession, Error, Exchange};
+use gateway_domain::{Dispatcher, DownstreamName, DownstreamSession, Error, Exchange, Subscriptions};
 use gateway_protocol::Implementation;
 use gateway_registry::{Manager, ManagerConfig};
 use gateway_server::{ClientKey, Ports, ServerConfig};
@@ -19,6 +19,7 @@ use crate::{
 pub(crate) struct Gateway {
     pub(crate) catalog: LiveCatalog,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
+    subscriptions: Arc<dyn Subscriptions>,
     topology: Topology,
 }
 
@@ -51,7 +52,8 @@ impl Gateway {
         let catalog = LiveCatalog::start(catalog_config(config), listings(manager.clone()), sources);
         let dispatcher = Arc::new(Resolve::new(catalog.clone(), manager.clone()));
         let topology = Topology::new(manager, catalog.clone(), parts);
-        Ok(Self { catalog, dispatcher, topology })
+        let subscriptions = dispatcher.clone();
+        Ok(Self { catalog, dispatcher, subscriptions, topology })
     }
 
     /// What a face needs of it.
@@ -59,6 +61,7 @@ impl Gateway {
         Ports {
             directory: Arc::new(self.catalog.clone()),
             dispatcher: self.dispatcher.clone(),
+            subscriptions: self.subscriptions.clone(),
             sessions: Arc::new(self.topology.manager.clone()),
         }
     }
@@ -134,9 +137,13 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
 /// Legacy sessions have their own limit at the edge, so here there is room for as many modern clients again.
 pub(crate) fn manager_config(config: &config::Config) -> ManagerConfig {
     let default = ManagerConfig::default();
+    let questions = &config.questions;
     ManagerConfig {
+        max_parks: questions.parked,
+        max_parks_per_caller: questions.parked_per_caller,
+        park_time: questions.time,
         max_clients: default.max_clients.max(config.limits.sessions.saturating_mul(2)),
-        max_clients_per_caller: default.max_clients_per_caller,
+        ..default
     }
 }
 
@@ -157,6 +164,7 @@ fn catalog_config(config: &config::Config) -> CatalogConfig {
         settle: config.lists.settle,
         ttl: config.lists.ttl,
         strict: config.lists.strict,
+        extensions: config.extensions.clone(),
         ..CatalogConfig::default()
     }
 }

@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn nobody_is_shown_how_tasks_work_in_the_downstream() {
-        let text = r#"{"name":"t","execution":{"taskSupport":"required"},"inputSchema":{"type":"object"},"x":1.0}"#;
+        let text =
+            r#"{"name":"t","execution":{"taskSupport":"required"},"inputSchema":{"type":"object"},"x":1.0}"#;
         let tool = Tool::from_definition(RawObject::parse(text).unwrap()).unwrap();
         for era in [Era::Legacy, Era::Modern] {
             let expected = r#"{"name":"d__t","inputSchema":{"type":"object"},"x":1.0}"#;

@@ -34,7 +34,9 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         limits: limits(top.table("limits")),
         lists: lists(top.table("lists")),
         questions: questions::read(top.table("questions")),
-        extensions: top.list("extensions", extension).unwrap_or_else(gateway_catalog::default_extensions),
+        extensions: top
+            .list("extensions", extension)
+            .unwrap_or_else(|| gateway_catalog::CatalogConfig::default().extensions),
         downstreams: downstream::read_all(&mut top, &own(request, address)),
         clients: client::read_all(top.table("clients")),
         secret_variables: BTreeSet::default(),

@@ -33,6 +33,7 @@ pub(super) struct Downstreams {
     list_stale: Gauges,
     in_use: Gauges,
     idle: Gauges,
+    parked: Gauges,
     opened: Counts,
     failed: Counts,
     lost: Counts,
@@ -51,6 +52,7 @@ impl Downstreams {
             ("downstream_list_stale", "Whether its list should have been replaced by now", &self.list_stale),
             ("downstream_sessions_in_use", "Sessions held, lent, opening or closing", &self.in_use),
             ("downstream_sessions_idle", "Sessions that wait to be used again", &self.idle),
+            ("downstream_calls_parked", "Calls that wait for answers of their client", &self.parked),
         ] {
             registry.register(name, help, gauges.clone());
         }
@@ -80,7 +82,7 @@ impl Downstreams {
     fn clear(&self) {
         self.state.clear();
         self.list_age.clear();
-        let gauges = [&self.up, &self.tools, &self.list_stale, &self.in_use, &self.idle];
+        let gauges = [&self.up, &self.tools, &self.list_stale, &self.in_use, &self.idle, &self.parked];
         gauges.into_iter().for_each(Gauges::clear);
         let counts = [&self.opened, &self.failed, &self.lost, &self.evicted, &self.exhausted];
         counts.into_iter().chain([&self.broken, &self.unanswered_pings]).for_each(Counts::clear);
@@ -114,9 +116,11 @@ impl Downstreams {
             exhausted,
             broken,
             unanswered_pings,
+            parked,
         } = status.sessions;
         set(&self.in_use, i64::try_from(in_use).unwrap_or(i64::MAX));
         set(&self.idle, i64::try_from(idle).unwrap_or(i64::MAX));
+        set(&self.parked, i64::try_from(parked).unwrap_or(i64::MAX));
         count(&self.opened, opened);
         count(&self.failed, failed);
         count(&self.lost, lost);

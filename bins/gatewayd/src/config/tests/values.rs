@@ -420,7 +420,8 @@ fn variables_reach_names_that_they_cannot_spell() {
 fn questions_and_extensions_are_settings() {
     let text = "extensions = [\"a.example/b\"]\n[questions]\ntime = \"2m\"\nrounds = 3\nparked = 5\n\
         parked_per_caller = 2\nlabel = true\nstate_key = { env = \"STATE_KEY\" }\n[downstreams.d]\ncommand = [\"x\"]";
-    let scene = Scene::with("g.toml", text).variable("STATE_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+    let scene =
+        Scene::with("g.toml", text).variable("STATE_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
     let config = scene.good().config;
     let Questions { time, rounds, parked, parked_per_caller, state_key, label } = config.questions;
     assert_eq!((time, rounds, parked, parked_per_caller, label), (Duration::from_secs(120), 3, 5, 2, true));
