@@ -2,7 +2,8 @@
 //! which client holds which session.
 //!
 //! **For**: [`Pool`] bounds the sessions to one downstream; [`SupervisedFactory`] keeps a broken one from
-//! being started over and over, and [`Health`] keeps calls from one that does not answer; [`Manager`] answers calls with the session that belongs to the caller.
+//! being started over and over, and [`Health`] keeps calls from one that does not answer; [`Manager`] answers calls with the session that belongs to the caller,
+//! keeps calls that wait for a client's answers, watches resources over losses of sessions, and drives tasks for clients that know none.
 //! This is the only mutable shared state about downstreams. Time is tokio's, so tests can pause it.
 //!
 //! **Must not know**: exposed names, policy, HTTP, what carries a client or a downstream.
@@ -10,6 +11,10 @@
 //! A downstream of the modern era keeps no session: one connection serves every caller. A legacy
 //! session is held per client session or, where the operator says it keeps no client state, taken from the
 //! pool for each call ([`SessionMode`]).
+//!
+//! A call that asks in mid-call is parked: its session stays, for as long as [`ManagerConfig::park_time`], and the follow-up
+//! of the same owner goes on with it, once. A park is nobody's for ever: where no place is left, sessions that have only
+//! waited for a minute are taken by who has waited in vain.
 //!
 //! ```
 //! use std::sync::Arc;

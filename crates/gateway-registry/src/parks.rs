@@ -167,3 +167,17 @@ fn unguessable() -> ParkId {
     let half = |half: u8| KEYS.hash_one((number, half));
     ParkId(format!("{:016x}{:016x}", half(0), half(1)).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_long_and_never_the_same() {
+        let names: HashSet<_> = (0..10_000).map(|_| unguessable()).collect();
+        assert_eq!(names.len(), 10_000);
+        assert!(names.iter().all(|name| name.0.len() == 32), "128 bits");
+    }
+}

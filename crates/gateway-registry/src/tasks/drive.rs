@@ -170,7 +170,7 @@ impl Runner {
     async fn get(&self, exchange: &Exchange) -> Result<Outcome, Error> {
         match self.dialect {
             Dialect::Legacy => self.legacy("tasks/get", exchange).await,
-            Dialect::Modern => self.modern(TaskAct::Get, None, exchange).await,
+            Dialect::Modern => fields::state(self.modern(TaskAct::Get, None, exchange).await?),
         }
     }
 

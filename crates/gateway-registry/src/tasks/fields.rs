@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{Error, RawJson, RawObject};
+use gateway_domain::{Error, InternalError, Outcome, RawJson, RawObject, TaskHandle};
 
 use super::spliced;
 
@@ -72,7 +72,7 @@ pub(super) fn flat(
     }
     changes.iter().for_each(|(name, value)| write(name, value));
     text.push('}');
-    RawObject::parse(text).map_err(|_| gateway_domain::InternalError { what: "a task became invalid" }.into())
+    RawObject::parse(text).map_err(|_| InternalError { what: "a task became invalid" }.into())
 }
 
 /// A result without the mark that it is a task's, which means nothing to who called no task.
@@ -86,6 +86,17 @@ pub(super) fn without_related(result: RawObject) -> Result<RawObject, Error> {
         _ => edit.set("_meta", meta.edit().remove(RELATED).finish().as_str()),
     };
     spliced(edit.finish())
+}
+
+/// The answer to `tasks/get`, which some servers mark as a task and not as complete (protocol.md §21).
+pub(super) fn state(outcome: Outcome) -> Result<Outcome, Error> {
+    match outcome {
+        Outcome::Task(TaskHandle { object, .. }) => {
+            let object = object.edit().set("resultType", r#""complete""#).finish();
+            spliced(object).map(Outcome::Complete)
+        }
+        outcome => Ok(outcome),
+    }
 }
 
 /// The same members under other names, without those that have none.

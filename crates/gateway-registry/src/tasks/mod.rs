@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gateway_domain::{
     CallerError, ClientCapabilities, DownstreamSession, Era, Error, Exchange, InternalError, Outcome, Params,
-    PeerError, RawObject, Subject, TaskHandle, TaskSupport,
+    PeerError, RawObject, Subject, TaskAct, TaskHandle, TaskSupport,
 };
 
 pub(crate) use self::offered::Tasks;
@@ -57,6 +57,9 @@ pub(crate) async fn call(
                 }
                 outcome => Ok(outcome),
             }
+        }
+        (Era::Modern, subject @ Subject::Task { act: TaskAct::Get, .. }) => {
+            fields::state(session.call(subject, errand.params(), exchange).await?)
         }
         (_, subject) => session.call(subject, errand.params(), exchange).await,
     }

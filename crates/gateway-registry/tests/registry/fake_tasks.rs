@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex,
-    atomic::{AtomicUsize, Ordering::SeqCst},
+    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
 };
 
 use gateway_domain::{
@@ -23,6 +23,8 @@ pub(crate) struct FakeTasks {
     /// What was asked of it, by method.
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) cancels: AtomicUsize,
+    /// Whether a modern one marks its state as a task.
+    pub(crate) marks: AtomicBool,
     pub(crate) updates: Mutex<Vec<String>>,
 }
 
@@ -34,6 +36,7 @@ impl Default for FakeTasks {
             error: Mutex::default(),
             asked: Mutex::default(),
             cancels: AtomicUsize::default(),
+            marks: AtomicBool::default(),
             updates: Mutex::default(),
         }
     }
@@ -151,6 +154,13 @@ fn modern(session: &FakeSession, act: TaskAct, params: &Params) -> Outcome {
                 "input_required" => r#","inputRequests":{"q":{"method":"elicitation/create","params":{}}}"#,
                 _ => "",
             };
+            if tasks.marks.load(SeqCst) {
+                let object = format!(r#"{{"resultType":"task",{fields}{more}}}"#);
+                return Outcome::Task(TaskHandle {
+                    downstream: None,
+                    object: RawObject::parse(object).unwrap(),
+                });
+            }
             complete(&format!(r#"{{"resultType":"complete",{fields}{more}}}"#))
         }
         TaskAct::Update => {

@@ -232,6 +232,15 @@ async fn who_knows_tasks_gets_them_as_they_are_from_a_modern_downstream() {
     let client = polling();
     assert_eq!(create(&manager, &client).await.as_str(), task("task", "working", ""));
     assert_eq!(get(&manager, &client).await.as_str(), task("complete", "working", ""));
+    fake.tasks.marks.store(true, SeqCst);
+    assert_eq!(
+        get(&manager, &client).await.as_str(),
+        task("complete", "working", ""),
+        "however it is marked"
+    );
+    fake.tasks.is("completed");
+    let driven = complete(manager.dispatch(required(&modern("m"))).await.unwrap());
+    assert_eq!(driven.as_str(), r#"{"session":7}"#);
     about(&manager, &client, "t", TaskAct::Update, r#","inputResponses":{"q":1}"#).await;
     assert_eq!(*fake.tasks.updates.lock().unwrap(), [r#"{"q":1}"#]);
 }
