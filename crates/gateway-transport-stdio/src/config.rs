@@ -27,7 +27,8 @@ pub struct StdioConfig {
     pub probe_timeout: Duration,
     /// How long a call may take without a sign of progress. Default: 60 s.
     pub call_timeout: Duration,
-    /// How long a call may take in all, whatever its progress. Default: 600 s.
+    /// How long a call may take in all, whatever its progress. The time in which it waits for answers of a client's
+    /// does not count. Default: 600 s.
     pub max_call_time: Duration,
     /// How long any other request may take. Default: 10 s.
     pub request_timeout: Duration,

@@ -1,12 +1,15 @@
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Error, Factory, OperatorError,
-    SessionProfile,
+    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Error, Factory, ListKind,
+    OperatorError, PeerInfo, SessionProfile,
 };
 use gateway_protocol::client::{Knowledge, OpeningConfig};
 use tokio::{sync::watch, time::Instant};
@@ -20,7 +23,7 @@ use crate::{
 pub struct StdioFactory {
     name: DownstreamName,
     config: Arc<StdioConfig>,
-    observer: Arc<dyn DownstreamObserver>,
+    observer: Arc<Ear>,
     memory: Mutex<Memory>,
     /// Has a receiver for each process that is alive.
     alive: watch::Sender<()>,
@@ -44,7 +47,7 @@ impl StdioFactory {
         Ok(Self {
             name,
             config: Arc::new(config),
-            observer,
+            observer: Arc::new(Ear { observer, has_lost: AtomicBool::new(false) }),
             memory: Mutex::default(),
             alive: watch::Sender::new(()),
         })
@@ -62,22 +65,55 @@ impl StdioFactory {
             want: profile.era,
             only: self.config.protocol,
             client: self.config.client.clone(),
+            capabilities: profile.capabilities.clone(),
         };
-        let (name, config, observer) = (&self.name, &self.config, &self.observer);
+        let (name, config, declared) = (&self.name, &self.config, &profile.capabilities);
+        let observer: Arc<dyn DownstreamObserver> = Arc::clone(&self.observer) as _;
         let (known, may_respawn) = {
             let memory = self.memory();
             (memory.knowledge, memory.may_respawn(Instant::now()))
         };
-        let attempt = Attempt { name, config, observer, alive: &self.alive, may_respawn };
+        let attempt =
+            Attempt { name, config, observer: &observer, declared, alive: &self.alive, may_respawn };
         let verdict = Box::pin(attempt.open(wanted, known)).await;
         self.memory().learn(&verdict, Instant::now());
         let (process, peer) = verdict.session?;
-        Ok(StdioSession { process, config: Arc::clone(&self.config), peer })
+        self.observer.regained(&peer);
+        Ok(StdioSession::new(process, &self.config, peer, &profile.capabilities))
     }
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         // Every critical section leaves it consistent.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hears what the sessions hear. While none of them lives nobody tells of changes, so that the next session begins
+/// with the news that there may have been some.
+struct Ear {
+    observer: Arc<dyn DownstreamObserver>,
+    has_lost: AtomicBool,
+}
+
+impl Ear {
+    /// A session has been opened.
+    fn regained(&self, peer: &PeerInfo) {
+        if self.has_lost.swap(false, Ordering::Relaxed) {
+            let lists = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
+            let announced = lists.into_iter().filter(|list| peer.announces_changes(*list));
+            announced.for_each(|list| self.observer.list_changed(list));
+        }
+    }
+}
+
+impl DownstreamObserver for Ear {
+    fn list_changed(&self, list: ListKind) {
+        self.observer.list_changed(list);
+    }
+
+    fn session_lost(&self, reason: &str) {
+        self.has_lost.store(true, Ordering::Relaxed);
+        self.observer.session_lost(reason);
     }
 }
 

@@ -4,12 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
     ClientCapabilities, DownstreamFault, DownstreamName, DownstreamObserver, Era, Error, InternalError,
-    ListKind, PeerInfo,
+    PeerInfo,
 };
 use gateway_protocol::{
     Response, Revision,
-    client::{Knowledge, Opening, OpeningConfig, Patience, Reply, Step, Wait, listen_params},
-    meta::Hop,
+    client::{Knowledge, Opening, OpeningConfig, Patience, Reply, Step, Wait},
     method, write,
 };
 use tokio::{
@@ -17,13 +16,15 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{StdioConfig, link::Answer, process::Process, text};
+use crate::{StdioConfig, keeper::Keeper, link::Answer, process::Process, text};
 
 /// What a session is opened on.
 pub(crate) struct Attempt<'a> {
     pub(crate) name: &'a DownstreamName,
     pub(crate) config: &'a StdioConfig,
     pub(crate) observer: &'a Arc<dyn DownstreamObserver>,
+    /// What is declared in a legacy handshake.
+    pub(crate) declared: &'a ClientCapabilities,
     /// Each process that is started holds a receiver until it is gone.
     pub(crate) alive: &'a watch::Sender<()>,
     /// Whether a server that ends when it is asked for one era may be started again and asked for the other.
@@ -129,25 +130,16 @@ impl Attempt<'_> {
         let Some(revision) = Revision::parse(&peer.protocol) else {
             return Err(InternalError { what: "an opening agreed on an unknown revision" }.into());
         };
-        if let Err(error) = process.link.opened(revision) {
+        if let Err(error) = process.link.opened(revision, self.declared) {
             process.abandon().await;
             return Err(error);
         }
-        match peer.era {
-            Era::Legacy => process.link.tell(write::notification(method::INITIALIZED, b"{}")),
-            Era::Modern => self.listen(&process, &peer, revision),
+        if peer.era == Era::Legacy {
+            process.link.tell(write::notification(method::INITIALIZED, b"{}"));
         }
+        Keeper::start(&process.link, self.config, self.observer, &peer);
         tracing::debug!(downstream = %self.name, pid = process.pid(), protocol = %revision, "opened a session");
         Ok((process, peer))
-    }
-
-    /// A modern server tells of changes only where it was asked to (protocol.md §14).
-    fn listen(&self, process: &Process, peer: &PeerInfo, revision: Revision) {
-        let none = ClientCapabilities::none();
-        let hop = Hop { revision, client: &self.config.client, capabilities: &none };
-        if peer.announces_changes(ListKind::Tools) {
-            process.link.listen(method::LISTEN, &listen_params(&hop));
-        }
     }
 
     fn failed(&self, slots: &Slots, process: &Process, reason: String) -> DownstreamFault {

@@ -3,10 +3,10 @@
 use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use gateway_domain::{DownstreamFault, DownstreamObserver, ListKind};
+use gateway_domain::{DownstreamFault, DownstreamObserver, Notice, RawObject};
 use gateway_protocol::{
     EnvelopeError, Incoming, Message, Notification, Request, RequestId, Revision,
-    client::{Unreadable, answer_server},
+    client::Unreadable,
     method,
     ndjson::{Line, LineDecoder},
 };
@@ -113,17 +113,32 @@ impl Reader {
     }
 
     fn notified(&self, notification: Notification) {
-        let name = &self.link.name;
-        match notification.method.as_str() {
-            method::PROGRESS => self.link.progress(notification.params.object),
-            method::TOOLS_LIST_CHANGED => self.observer.list_changed(ListKind::Tools),
-            // On stdio it belongs to no call in particular (protocol.md §20.6).
-            method::MESSAGE => {
-                let params = self.censor.shown(notification.params.object.as_str().as_bytes(), text::LINE);
-                tracing::debug!(downstream = %name, "message: {params}");
-            }
-            other => tracing::trace!(downstream = %name, method = other, "notification"),
+        let (name, params) = (&self.link.name, notification.params.object);
+        let is_taken = match notification.method.as_str() {
+            method::PROGRESS => return self.link.progress(params),
+            method::MESSAGE => return self.logged(params),
+            method::CANCELLED => return self.link.withdrawn(&params),
+            method::ACKNOWLEDGED => return self.link.acknowledged(&params),
+            method::RESOURCE_UPDATED => self.link.watching.updated(&params),
+            method::ELICITATION_COMPLETE => self.link.tell_owner(Notice::ElicitationComplete(params)),
+            other => match method::changed_list(other) {
+                Some(list) => return self.observer.list_changed(list),
+                None => false,
+            },
+        };
+        if !is_taken {
+            tracing::trace!(downstream = %name, method = notification.method, "a notification for nobody");
         }
+    }
+
+    /// What cannot be told to a client is for the gateway's own log (protocol.md §20.6).
+    fn logged(&self, params: RawObject) {
+        let text = self.censor.shown(params.as_str().as_bytes(), text::LINE);
+        if self.link.logged(params) {
+            return;
+        }
+        tracing::debug!(downstream = %self.link.name, "message: {text}");
+        self.link.drop_quietly();
     }
 
     /// Answers a request of the server's, so that it does not wait for us.
@@ -132,7 +147,7 @@ impl Reader {
             // There a server must not ask, nor a client answer (protocol.md §3).
             return self.link.drop_one("a request that a modern server must not make");
         }
-        self.link.tell(answer_server(request));
+        self.link.asked(request);
     }
 
     fn unreadable(&mut self, line: &Bytes, message: Unreadable, error: &EnvelopeError) {

@@ -1,30 +1,54 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    ClientCapabilities, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind, ListPage,
-    Outcome, Params, PeerInfo, Session, Subject,
+    CallerError, ClientCapabilities, ClientLink, DownstreamFault, DownstreamSession, Era, Error, Exchange,
+    ListKind, ListPage, LogLevel, Outcome, Params, PeerInfo, Session, Subject, Subscription, Updates,
 };
 use gateway_protocol::{
     RequestId, Response, Revision,
-    client::{self, Patience, list_page, outcome},
+    client::{self, Patience, level_params, list_page},
     meta::Hop,
     method, write,
 };
-use tokio::time::Instant;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
 
-use crate::{StdioConfig, process::Process};
+use crate::{
+    StdioConfig,
+    conversation::{Conversation, Limits},
+    link::CallState,
+    process::Process,
+    turns::Turns,
+};
 
 /// A session with an MCP server that runs as a child process. Dropping it ends the process group in the
 /// background; [`Session::close`] waits for that.
 #[derive(Debug)]
 pub struct StdioSession {
-    pub(crate) process: Process,
-    pub(crate) config: Arc<StdioConfig>,
-    pub(crate) peer: PeerInfo,
+    process: Process,
+    config: Arc<StdioConfig>,
+    peer: PeerInfo,
+    /// The calls that must be told apart.
+    turns: Arc<Turns>,
+    /// The lowest log level that the server was told.
+    level: Mutex<Option<LogLevel>>,
 }
 
 impl StdioSession {
+    pub(crate) fn new(
+        process: Process,
+        config: &Arc<StdioConfig>,
+        peer: PeerInfo,
+        declared: &ClientCapabilities,
+    ) -> Self {
+        let apart = peer.era == Era::Legacy && declared.is_interactive();
+        let turns = Arc::new(Turns::new(apart, config.max_pending));
+        Self { process, config: Arc::clone(config), peer, turns, level: Mutex::default() }
+    }
+
     /// The process id of the server, which leads its session and its process group.
     pub fn pid(&self) -> u32 {
         self.process.pid()
@@ -48,7 +72,20 @@ impl StdioSession {
     async fn ask(&self, method: &str, params: &[u8]) -> Result<Response, Error> {
         let patience = Patience::fixed(Instant::now().into(), self.config.request_timeout);
         let message = |id| write::request(&RequestId::from(id), method, params);
-        self.process.link.ask(patience, None, message).await
+        self.process.link.ask(patience, message).await
+    }
+
+    /// Has a legacy server log at this level at least, for the whole session (protocol.md §11.8). It is asked once,
+    /// whatever it answers: a call does not fail for its log.
+    async fn log_at(&self, wanted: Option<LogLevel>) {
+        let Some(wanted) = wanted.filter(|_| self.peer.era == Era::Legacy) else { return };
+        let mut told = self.level.lock().await;
+        if told.is_none_or(|told| wanted < told) && self.peer.capabilities.contains("logging") {
+            if let Err(error) = self.ask(method::SET_LEVEL, &level_params(wanted)).await {
+                tracing::debug!(downstream = %self.process.link.name, "no log level was set: {error}");
+            }
+            *told = Some(wanted);
+        }
     }
 }
 
@@ -70,15 +107,14 @@ impl DownstreamSession for StdioSession {
     }
 
     async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
-        let link = &self.process.link;
-        let (quiet, total) = (self.config.call_timeout, self.config.max_call_time);
-        let patience = Patience::new(Instant::now().into(), quiet, total);
-        let events = exchange.wants_progress.then(|| Arc::clone(&exchange.events));
+        self.log_at(exchange.log_level).await;
+        let limits = Limits { quiet: self.config.call_timeout, total: self.config.max_call_time };
+        let call = CallState::new(self.peer.era, subject, exchange);
         let hop = self.hop(&exchange.capabilities);
-        let response =
-            link.ask(patience, events, |id| client::call(&hop, id, subject, params, exchange)).await?;
-        outcome(self.peer.era, response.answer)
-            .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))
+        let message = |id| client::call(&hop, id, subject, params, exchange);
+        let on = (limits, &self.turns);
+        let call = Conversation::begin(&self.process.link, on, call, exchange, message).await?;
+        call.go_on().await
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
@@ -96,5 +132,31 @@ impl DownstreamSession for StdioSession {
         };
         let params = client::ping_params(&self.hop(&ClientCapabilities::none()));
         self.ask(method, &params).await.map(drop)
+    }
+
+    async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {
+        let link = &self.process.link;
+        if !self.peer.has_subscriptions() {
+            return Err(CallerError::UnknownMethod { method: method::SUBSCRIBE.into() }.into());
+        }
+        let watch = link.watching.add(uri, updates, || link.why_closed().before(&link.name))?;
+        match timeout(self.config.request_timeout, watch.granted()).await {
+            Ok(Some(granted)) => granted,
+            Ok(None) => Err(link.why_closed().before(&link.name)),
+            Err(_) => {
+                Err(DownstreamFault::TimedOut { after: self.config.request_timeout }.during(&link.name))
+            }
+        }
+    }
+
+    fn attend(&self, client: Weak<dyn ClientLink>) {
+        self.process.link.attend(client);
+    }
+
+    async fn roots_changed(&self) {
+        let link = &self.process.link;
+        if self.peer.era == Era::Legacy && link.declares_root_changes() {
+            link.tell(write::notification(method::ROOTS_LIST_CHANGED, b"{}"));
+        }
     }
 }

@@ -5,7 +5,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
-    ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, Session, SessionProfile,
+    ClientCapabilities, DownstreamName, DownstreamObserver, DownstreamSession, Era, ListKind, Session,
+    SessionProfile,
 };
 use gateway_protocol::Implementation;
 use gateway_testkit::stdio;

@@ -8,6 +8,7 @@ mod pending;
 pub mod questions;
 mod request;
 mod unreadable;
+mod watched;
 
 pub use answer::{Nonsense, list_page, outcome};
 pub use asked::answer_server;
@@ -19,3 +20,4 @@ pub use request::{
     listen_params, ping_params, watch_params,
 };
 pub use unreadable::Unreadable;
+pub use watched::{Granted, covers};

@@ -54,6 +54,11 @@ impl<T> Pending<T> {
         self.waiting.get(&id)
     }
 
+    /// All that wait, with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.waiting.iter().map(|(id, waiter)| (*id, waiter))
+    }
+
     /// Takes out all requests, as when the connection ends.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         std::mem::take(&mut self.waiting).into_values()

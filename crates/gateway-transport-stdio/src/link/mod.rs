@@ -9,7 +9,9 @@ use std::{
     },
 };
 
-use gateway_domain::{DownstreamFault, DownstreamName, Error, Event, EventSink, RawObject};
+use gateway_domain::{
+    ClientCapabilities, ClientLink, DownstreamFault, DownstreamName, Era, Error, Event, RawObject,
+};
 use gateway_protocol::{
     RequestId, Response, Revision,
     client::{Pending, Unreadable},
@@ -17,15 +19,24 @@ use gateway_protocol::{
 };
 use tokio::{
     sync::{
+        Semaphore,
         mpsc::{self, error::TrySendError},
-        oneshot,
+        oneshot, watch,
     },
     time::Instant,
 };
 
-pub(crate) use self::request::Answer;
-use crate::StdioConfig;
+use self::listener::Listener;
+pub(crate) use self::{
+    call::CallState,
+    listener::Said,
+    request::{Answer, InFlight},
+};
+use crate::{StdioConfig, watching::Watching};
 
+mod asked;
+mod call;
+mod listener;
 mod request;
 
 /// A message on its way to the writer.
@@ -39,8 +50,8 @@ pub(crate) struct Outgoing {
 /// Who waits for an answer.
 struct Waiter {
     answer: oneshot::Sender<Result<Response, Error>>,
-    /// Where progress goes, if it is wanted.
-    events: Option<Arc<dyn EventSink>>,
+    /// Of a call: where its events go, and what the server asks meanwhile.
+    call: Option<Arc<CallState>>,
     /// When there was last a sign of it.
     last_sign: Cell<Instant>,
     /// Whether the writer has begun with it; before that it cannot have been carried out.
@@ -57,8 +68,8 @@ struct Table {
     refused: Option<(u64, DownstreamFault)>,
     /// A request was taken back that the server may still answer.
     taken_back: bool,
-    /// The request that change events come under. It is answered when they end.
-    listener: Option<u64>,
+    /// The requests that change events come under: one, and for a moment its successor.
+    listeners: Vec<Listener>,
 }
 
 /// One process's connection.
@@ -66,6 +77,14 @@ pub(crate) struct Link {
     pub(crate) name: DownstreamName,
     /// The negotiated revision, once there is one.
     pub(crate) revision: OnceLock<Revision>,
+    /// The resources that are watched.
+    pub(crate) watching: Arc<Watching>,
+    /// What was declared to the server.
+    declared: OnceLock<ClientCapabilities>,
+    /// Whose session it is.
+    client: watch::Sender<Option<std::sync::Weak<dyn ClientLink>>>,
+    /// How many questions outside any call are being answered.
+    outside: Arc<Semaphore>,
     table: Mutex<Table>,
     queue: mpsc::Sender<Outgoing>,
     line_limit: usize,
@@ -83,11 +102,21 @@ impl Link {
     pub(crate) fn new(name: DownstreamName, config: &StdioConfig) -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (queue, outgoing) = mpsc::channel(config.write_queue.max(1));
         let pending = Pending::new(config.max_pending);
-        let table =
-            Table { pending, closed: None, opened: false, refused: None, taken_back: false, listener: None };
+        let table = Table {
+            pending,
+            closed: None,
+            opened: false,
+            refused: None,
+            taken_back: false,
+            listeners: Vec::new(),
+        };
         let link = Self {
             name,
             revision: OnceLock::new(),
+            watching: Arc::default(),
+            declared: OnceLock::new(),
+            client: watch::Sender::new(None),
+            outside: Arc::new(Semaphore::new(asked::OUTSIDE)),
             table: Mutex::new(table),
             queue,
             line_limit: config.max_line_bytes,
@@ -98,22 +127,15 @@ impl Link {
 
     /// Sends a request of an opening. Its id is to be given back with [`Link::forget`] if no answer came:
     /// an opening's requests are never cancelled (protocol.md §2.7).
-    pub(crate) fn post(&self, method: &'static str, params: &[u8]) -> Result<(u64, Answer), Error> {
-        let (request, answer) = self.enter(None)?;
+    pub(crate) fn post(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: &[u8],
+    ) -> Result<(u64, Answer), Error> {
+        let (mut request, answer) = self.enter(None)?;
         let id = request.disarm();
         self.send(Outgoing { request: Some(id), line: request_line(id, method, params) });
         Ok((id, answer))
-    }
-
-    /// Sends the request that change events come under; it takes no place from the others.
-    pub(crate) fn listen(&self, method: &'static str, params: &[u8]) {
-        let id = {
-            let mut table = self.table();
-            let id = table.pending.fresh();
-            table.listener = Some(id);
-            id
-        };
-        self.send(Outgoing { request: None, line: request_line(id, method, params) });
     }
 
     /// Gives up a request without telling the server.
@@ -143,16 +165,12 @@ impl Link {
     /// Hands a response to who waits for it.
     pub(crate) fn answered(&self, response: Response) {
         let id = response.id.as_ref().and_then(RequestId::to_number);
-        let (waiter, ends_listening) = {
-            let mut table = self.table();
-            let ends_listening = id.is_some() && id == table.listener;
-            (id.and_then(|id| table.pending.take(id)), ends_listening)
-        };
+        let waiter = id.and_then(|id| self.table().pending.take(id));
         let Some(waiter) = waiter else {
-            return match ends_listening {
-                true => tracing::debug!(downstream = %self.name, "it sends no change events"),
-                false => self.drop_one("an answer that nobody waits for"),
-            };
+            if !id.is_some_and(|id| self.listener_answered(id, &response.answer)) {
+                self.drop_one("an answer that nobody waits for");
+            }
+            return;
         };
         // Whoever gave up a moment ago does not mind.
         drop(waiter.answer.send(Ok(response)));
@@ -161,17 +179,16 @@ impl Link {
     /// Passes progress on to the call it belongs to; nothing passes after the answer.
     pub(crate) fn progress(&self, params: RawObject) {
         let token = params.get("progressToken").and_then(|token| token.to_integer());
-        let events = {
+        let call = {
             let table = self.table();
             let waiter = token.and_then(|token| table.pending.get(token.try_into().ok()?));
-            waiter.map(|waiter| {
+            waiter.and_then(|waiter| {
                 waiter.last_sign.set(Instant::now());
-                waiter.events.clone()
+                waiter.call.clone()
             })
         };
-        match events {
-            Some(Some(events)) => events.emit(Event::Progress(params)),
-            _ => self.drop_one("progress that nobody asked for"),
+        if !call.is_some_and(|call| call.relay.emit(Event::Progress(params))) {
+            self.drop_one("progress that nobody asked for");
         }
     }
 
@@ -228,6 +245,7 @@ impl Link {
                 if waiter.written.get() { fault.during(&self.name) } else { fault.before(&self.name) };
             drop(waiter.answer.send(Err(error)));
         }
+        self.watching.end();
         lost
     }
 
@@ -235,13 +253,14 @@ impl Link {
     ///
     /// # Errors
     /// The process has ended meanwhile.
-    pub(crate) fn opened(&self, revision: Revision) -> Result<(), Error> {
+    pub(crate) fn opened(&self, revision: Revision, declared: &ClientCapabilities) -> Result<(), Error> {
         let mut table = self.table();
         if let Some(fault) = &table.closed {
             return Err(fault.clone().before(&self.name));
         }
         table.opened = true;
         drop(table);
+        self.declared.get_or_init(|| declared.clone());
         self.revision.get_or_init(|| revision);
         Ok(())
     }
@@ -269,6 +288,16 @@ impl Link {
         }
     }
 
+    /// Counts something that nobody was meant to hear.
+    pub(crate) fn drop_quietly(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The era that is spoken.
+    pub(crate) fn era(&self) -> Era {
+        self.revision.get().map_or(Era::Legacy, |revision| revision.era())
+    }
+
     fn send(&self, outgoing: Outgoing) {
         match self.queue.try_send(outgoing) {
             Ok(()) => {}
@@ -281,7 +310,7 @@ impl Link {
         }
     }
 
-    fn why_closed(&self) -> DownstreamFault {
+    pub(crate) fn why_closed(&self) -> DownstreamFault {
         self.table().closed.clone().unwrap_or(DownstreamFault::Closed)
     }
 

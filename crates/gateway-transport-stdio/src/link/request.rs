@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use gateway_domain::{CallerError, DownstreamFault, Error, EventSink};
+use gateway_domain::{CallerError, DownstreamFault, Error};
 use gateway_protocol::{
     Response,
     client::{Limit, Patience, cancelled_params},
@@ -13,35 +13,48 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Link, Outgoing, Waiter};
+use super::{CallState, Link, Outgoing, Waiter};
 
 impl Link {
-    /// Asks and waits for the answer. Dropping the future cancels the request and leaves the others alone
-    /// (R-W3); so does a timeout. The message is made once its id is known.
+    /// Asks something that is no call, and waits for the answer. Dropping the future cancels the request and leaves
+    /// the others alone (R-W3); so does a timeout. The message is made once its id is known.
     pub(crate) async fn ask(
-        &self,
-        mut patience: Patience,
-        events: Option<Arc<dyn EventSink>>,
+        self: &Arc<Self>,
+        patience: Patience,
         message: impl FnOnce(u64) -> Vec<u8>,
     ) -> Result<Response, Error> {
-        let room = self.room(&patience).await?;
-        let (request, mut answer) = self.enter(events)?;
-        let mut line = message(request.id);
-        line.push(b'\n');
-        room.send(Outgoing { request: Some(request.id), line });
-        let answered = loop {
-            if let Ok(answered) = timeout_at(patience.until().into(), &mut answer).await {
-                break answered;
-            }
+        let (mut request, mut answer) = self.begin_request(&patience, None, message).await?;
+        let answered = match timeout_at(patience.until().into(), &mut answer).await {
+            Ok(answered) => answered,
             // Taken out already, its answer is on the way.
-            let Some(sign) = request.last_sign() else { break answer.await };
-            patience.extend(sign.into());
-            if let Some(expired) = patience.expired(Instant::now().into()) {
-                return Err(request.expire(expired));
-            }
+            Err(_) if request.last_sign().is_none() => answer.await,
+            Err(_) => return Err(request.expire(patience.limit())),
         };
         request.disarm();
         answered.unwrap_or_else(|_| Err(self.why_closed().during(&self.name)))
+    }
+
+    /// Enters a request and has it written. Dropping what this returns takes it back.
+    pub(crate) async fn begin_request(
+        self: &Arc<Self>,
+        patience: &Patience,
+        call: Option<Arc<CallState>>,
+        message: impl FnOnce(u64) -> Vec<u8>,
+    ) -> Result<(InFlight, Answer), Error> {
+        let room = self.room(patience).await?;
+        let (request, answer) = self.enter(call)?;
+        let mut line = message(request.id);
+        line.push(b'\n');
+        room.send(Outgoing { request: Some(request.id), line });
+        Ok((request, answer))
+    }
+
+    /// Sends a response of ours, and waits for room: the server waits for it.
+    pub(crate) async fn respond(&self, patience: &Patience, mut message: Vec<u8>) -> Result<(), Error> {
+        let room = self.room(patience).await?;
+        message.push(b'\n');
+        room.send(Outgoing { request: None, line: message });
+        Ok(())
     }
 
     /// Waits for room in the queue: there is none for long if the server has stopped reading.
@@ -57,20 +70,16 @@ impl Link {
     }
 
     /// Enters a request into the table.
-    pub(super) fn enter(&self, events: Option<Arc<dyn EventSink>>) -> Result<(InFlight<'_>, Answer), Error> {
+    pub(super) fn enter(self: &Arc<Self>, call: Option<Arc<CallState>>) -> Result<(InFlight, Answer), Error> {
         let (sender, answer) = oneshot::channel();
-        let waiter = Waiter {
-            answer: sender,
-            events,
-            last_sign: Cell::new(Instant::now()),
-            written: Cell::new(false),
-        };
+        let waiter =
+            Waiter { answer: sender, call, last_sign: Cell::new(Instant::now()), written: Cell::new(false) };
         let mut table = self.table();
         if let Some(fault) = &table.closed {
             return Err(fault.clone().before(&self.name));
         }
         match table.pending.insert(waiter) {
-            Ok(id) => Ok((InFlight { link: self, id, armed: true }, answer)),
+            Ok(id) => Ok((InFlight { link: Arc::clone(self), id, armed: true }, answer)),
             Err(full) => Err(CallerError::Overloaded { what: WAITING, limit: full.limit }.into()),
         }
     }
@@ -79,26 +88,27 @@ impl Link {
 pub(crate) type Answer = oneshot::Receiver<Result<Response, Error>>;
 
 /// A request under way. Dropping it takes it back.
-pub(super) struct InFlight<'a> {
-    link: &'a Link,
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) link: Arc<Link>,
     id: u64,
     armed: bool,
 }
 
-impl InFlight<'_> {
+impl InFlight {
     /// Leaves the request to its answer.
-    pub(super) fn disarm(mut self) -> u64 {
+    pub(crate) fn disarm(&mut self) -> u64 {
         self.armed = false;
         self.id
     }
 
     /// When there was last a sign of progress; `None` if the request has been taken out of the table.
-    fn last_sign(&self) -> Option<Instant> {
+    pub(crate) fn last_sign(&self) -> Option<Instant> {
         self.link.table().pending.get(self.id).map(|waiter| waiter.last_sign.get())
     }
 
     /// Gives up after a time without an answer.
-    fn expire(mut self, limit: Limit) -> Error {
+    pub(crate) fn expire(&mut self, limit: Limit) -> Error {
         self.armed = false;
         let refused = self.link.table().refused.clone().filter(|(next, _)| self.id < *next);
         let fault =
@@ -126,7 +136,7 @@ impl InFlight<'_> {
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlight {
     fn drop(&mut self) {
         if self.armed {
             self.take_back("cancelled");

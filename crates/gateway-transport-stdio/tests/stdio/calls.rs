@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{DownstreamFault, DownstreamSession, Era, Execution, Outcome, Session, Tool};
+use gateway_domain::{DownstreamFault, DownstreamSession, Era, Execution, Outcome, Session, State, Tool};
 use gateway_testkit::fixtures;
 
 use crate::support::*;
@@ -53,9 +53,12 @@ async fn a_downstreams_error_is_an_answer() {
     let session = open(Era::Modern, "").await;
     assert_eq!(result(&session, "fail", "{}").await.get("isError").unwrap().as_str(), "true");
     match call(&session, "ask", "{}").await.unwrap() {
-        Outcome::InputRequired { requests, state } => {
-            assert!(requests.unwrap().contains("q"));
-            assert_eq!(state.unwrap().as_str(), r#""v1.\u0061\/=\"+""#);
+        Outcome::InputRequired(asked) => {
+            assert!(asked.requests.unwrap().contains("q"));
+            match asked.state {
+                State::Own(state) => assert_eq!(state.as_str(), r#""v1.\u0061\/=\"+""#),
+                other => panic!("{other:?}"),
+            }
         }
         other => panic!("{other:?}"),
     }

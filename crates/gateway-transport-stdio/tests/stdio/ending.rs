@@ -137,9 +137,14 @@ async fn what_was_given_up_can_be_waited_for() {
     let (factory, _) = factory(config(&switches, |_| {}));
     factory.wound_up().await;
     let profile = profile(Era::Modern);
+    let started = async {
+        until("it has started", || processes(&marker).len() == 2).await;
+        // One that is given up while it is being launched is killed on the spot.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    };
     tokio::select! {
         _ = factory.create(&profile) => panic!("a silent server opened a session"),
-        () = until("it has started", || processes(&marker).len() == 2) => {}
+        () = started => {}
     }
     assert_eq!(processes(&marker).len(), 2, "it is not gone yet");
     factory.wound_up().await;

@@ -9,7 +9,7 @@ use std::{
 
 use gateway_domain::{
     Caller, ClientCapabilities, DownstreamError, DownstreamName, DownstreamObserver, DownstreamSession, Era,
-    Error, Event, EventSink, Exchange, Outcome, Params, RawObject, SessionKey, SessionProfile,
+    Error, Event, EventSink, Exchange, ListKind, Outcome, Params, RawObject, SessionKey, SessionProfile,
 };
 use gateway_protocol::Implementation;
 use gateway_testkit::stdio;
@@ -75,14 +75,13 @@ pub(crate) async fn open(era: Era, switches: &str) -> StdioSession {
 
 pub(crate) fn exchange(events: Option<Arc<Events>>) -> Exchange {
     let capabilities = ClientCapabilities::none();
-    Exchange {
-        era: Era::Modern,
-        session: SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() },
-        capabilities,
-        wants_progress: events.is_some(),
-        log_level: None,
-        events: events.unwrap_or_default(),
+    let session = SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() };
+    let mut exchange = Exchange::quiet(Era::Modern, session, capabilities);
+    exchange.wants_progress = events.is_some();
+    if let Some(events) = events {
+        exchange.events = events;
     }
+    exchange
 }
 
 pub(crate) fn params(arguments: &str) -> Params {

@@ -166,7 +166,7 @@ async fn an_overlong_answer_that_may_be_an_earlier_calls_is_charged_to_nobody_wh
 }
 
 #[tokio::test]
-async fn calls_declare_what_their_own_client_can_do_and_nothing_else_does() {
+async fn calls_declare_what_their_own_client_can_do_and_handshakes_what_the_profile_says() {
     let declares = |text: &str| ClientCapabilities::from(RawObject::parse(text.to_owned()).unwrap());
     let opening = [
         (Era::Modern, r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#, ""),
@@ -182,7 +182,8 @@ async fn calls_declare_what_their_own_client_can_do_and_nothing_else_does() {
         let exchange = Exchange { capabilities: declares(r#"{"sampling":{}}"#), ..exchange(None) };
         let seen = complete(session.call_tool("a", &[], &params("{}"), &exchange).await);
         let (first, called) = (seen.get("first").unwrap(), seen.get("called").unwrap());
-        assert!(first.as_str().contains(r#"apabilities":{}"#), "{first}");
+        let declared = if era == Era::Modern { r#"apabilities":{}"# } else { r#"apabilities":{"roots":{}}"# };
+        assert!(first.as_str().contains(declared), "{first}");
         assert_eq!(called.as_str().contains(r#"{"sampling":{}}"#), era == Era::Modern, "{called}");
     }
 }

@@ -30,3 +30,6 @@ pub const OPEN_BYTES: usize = 16 << 20;
 
 /// The most events that are kept for a call that waits for answers.
 pub const KEPT_EVENTS: usize = 256;
+
+/// The most bytes they may have together.
+pub const KEPT_BYTES: usize = 4 << 20;

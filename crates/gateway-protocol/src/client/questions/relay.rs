@@ -6,7 +6,7 @@ use std::{
 
 use gateway_domain::{Event, Exchange, LogLevel};
 
-use super::KEPT_EVENTS;
+use super::{KEPT_BYTES, KEPT_EVENTS};
 
 /// Where the events of a call go: to its client while a request of the client's is open, and into keeping, bounded,
 /// while the call waits for answers.
@@ -14,7 +14,26 @@ pub struct Relay(Mutex<State>);
 
 enum State {
     Open(Exchange),
-    Parked(VecDeque<Event>),
+    Parked(Kept),
+}
+
+#[derive(Default)]
+struct Kept {
+    events: VecDeque<Event>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn take(&mut self, event: Event) -> bool {
+        let (Event::Progress(params) | Event::Log(params)) = &event;
+        let bytes = self.bytes.saturating_add(params.as_str().len());
+        let has_room = self.events.len() < KEPT_EVENTS && bytes <= KEPT_BYTES;
+        if has_room {
+            self.bytes = bytes;
+            self.events.push_back(event);
+        }
+        has_room
+    }
 }
 
 impl Relay {
@@ -27,11 +46,7 @@ impl Relay {
     pub fn emit(&self, event: Event) -> bool {
         match &mut *self.state() {
             State::Open(exchange) => pass(exchange, event),
-            State::Parked(kept) if kept.len() < KEPT_EVENTS => {
-                kept.push_back(event);
-                true
-            }
-            State::Parked(_) => false,
+            State::Parked(kept) => kept.take(event),
         }
     }
 
@@ -39,7 +54,7 @@ impl Relay {
     pub fn park(&self) {
         let mut state = self.state();
         if matches!(*state, State::Open(_)) {
-            *state = State::Parked(VecDeque::new());
+            *state = State::Parked(Kept::default());
         }
     }
 
@@ -48,7 +63,7 @@ impl Relay {
         let mut state = self.state();
         // Under the lock, so that nothing overtakes.
         if let State::Parked(kept) = std::mem::replace(&mut *state, State::Open(exchange.clone())) {
-            for event in kept {
+            for event in kept.events {
                 pass(exchange, event);
             }
         }

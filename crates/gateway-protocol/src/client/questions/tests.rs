@@ -276,3 +276,14 @@ fn events_are_kept_while_a_call_waits_and_told_first_when_it_goes_on() {
     assert_eq!(seen[1], r#"{"progress":1}"#);
     assert_eq!(seen[seen.len() - 1], r#"{"progress":1000}"#);
 }
+
+#[test]
+fn what_is_kept_has_a_bound_in_bytes_too() {
+    let seen = Arc::new(Seen::default());
+    let relay = Relay::new(&exchange(&seen, true, None));
+    relay.park();
+    let big = format!(r#"{{"message":"{}"}}"#, "x".repeat(KEPT_BYTES / 2 - 20));
+    let taken = [0; 3].map(|_| relay.emit(Event::Progress(object(&big))));
+    assert_eq!(taken, [true, true, false]);
+    assert!(relay.emit(Event::Progress(object("{}"))), "a small one still fits");
+}

@@ -1,0 +1,98 @@
+//! What a call has besides an answer to wait for.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use gateway_domain::{ClientCapabilities, Era, Exchange, RawObject, SessionKey, Subject};
+use gateway_protocol::{
+    client::questions::{Question, Questions, Relay},
+    method,
+};
+use tokio::sync::Notify;
+
+/// A call under way, as callers and the reader share it.
+#[derive(Debug)]
+pub(crate) struct CallState {
+    /// Where its events go.
+    pub(crate) relay: Relay,
+    pub(super) owner: SessionKey,
+    pub(super) capabilities: ClientCapabilities,
+    /// Whether the server may ask something on its behalf.
+    pub(crate) may_ask: bool,
+    /// Whether the server may log something on its behalf.
+    pub(super) may_log: bool,
+    pub(super) parked: AtomicBool,
+    questions: Mutex<Questions>,
+    news: Notify,
+}
+
+impl CallState {
+    /// A call of this exchange to a server of this era.
+    pub(crate) fn new(era: Era, subject: &Subject, exchange: &Exchange) -> Self {
+        Self {
+            relay: Relay::new(exchange),
+            owner: exchange.session.clone(),
+            capabilities: exchange.capabilities.clone(),
+            may_ask: era == Era::Legacy && may_ask(subject),
+            // A modern server logs for nobody else (protocol.md §11.8).
+            may_log: era == Era::Legacy || exchange.log_level.is_some(),
+            parked: AtomicBool::new(false),
+            questions: Mutex::default(),
+            news: Notify::new(),
+        }
+    }
+
+    /// Takes a question of the server's.
+    ///
+    /// # Errors
+    /// The message that turns it down.
+    pub(super) fn ask(&self, question: Question) -> Result<(), Vec<u8>> {
+        if let Some(refusal) = question.refused_by(&self.capabilities) {
+            return Err(refusal);
+        }
+        self.questions().add(question)?;
+        self.news.notify_one();
+        Ok(())
+    }
+
+    /// Waits until the server has asked something.
+    pub(crate) async fn asked(&self) {
+        while self.questions().is_empty() {
+            self.news.notified().await;
+        }
+    }
+
+    /// What is asked, if anything is; from then on the call waits for answers.
+    pub(crate) fn park(&self) -> Option<RawObject> {
+        let requests = self.questions().requests()?;
+        self.relay.park();
+        self.parked.store(true, Ordering::Relaxed);
+        Some(requests)
+    }
+
+    /// Goes on with a request of this exchange.
+    pub(crate) fn resume(&self, exchange: &Exchange) {
+        self.parked.store(false, Ordering::Relaxed);
+        self.relay.resume(exchange);
+    }
+
+    /// What is open, to be changed.
+    pub(crate) fn questions(&self) -> MutexGuard<'_, Questions> {
+        // No code that can panic runs under the lock.
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a legacy server may need answers for this. Looks at a core task do not: they come while another request
+/// waits for its result.
+fn may_ask(subject: &Subject) -> bool {
+    match subject {
+        Subject::Completion(_) | Subject::Task { .. } => false,
+        Subject::Other { method } => {
+            ![method::TASKS_GET, method::TASKS_CANCEL, "tasks/list"].contains(&&**method)
+        }
+        Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => true,
+    }
+}

@@ -1,0 +1,69 @@
+//! Calls that wait for answers.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use async_trait::async_trait;
+use gateway_domain::{CallerError, Error, Exchange, Outcome, ParkedCall, RawObject};
+
+use crate::conversation::Conversation;
+
+/// A call that waits for answers; empty once it goes on or was given up.
+#[derive(Debug)]
+pub(crate) struct Parked(Mutex<Option<Conversation>>);
+
+impl Parked {
+    pub(crate) fn new(call: Conversation) -> Self {
+        Self(Mutex::new(Some(call)))
+    }
+
+    fn take(&self) -> Option<Conversation> {
+        // No code that can panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+#[async_trait]
+impl ParkedCall for Parked {
+    async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+        self.take().ok_or(CallerError::UnknownState)?.resume(responses, exchange).await
+    }
+}
+
+/// The calls of a session that wait. Whoever keeps them decides how long; here they are only known.
+#[derive(Default)]
+pub(crate) struct Waiting(Mutex<Vec<Weak<Parked>>>);
+
+impl Waiting {
+    pub(crate) fn remember(&self, parked: &Arc<Parked>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(is_waiting);
+        waiting.push(Arc::downgrade(parked));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_waiting)
+    }
+
+    /// Gives them all up. Returns how many there were.
+    pub(crate) fn give_up(&self) -> usize {
+        let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        waiting.iter().filter_map(|parked| parked.upgrade()?.take()).count()
+    }
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").finish_non_exhaustive()
+    }
+}
+
+fn is_waiting(parked: &Weak<Parked>) -> bool {
+    parked.upgrade().is_some_and(|parked| !parked.is_empty())
+}
