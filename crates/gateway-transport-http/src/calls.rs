@@ -77,6 +77,8 @@ pub(crate) struct OpenCall {
     /// The server has asked something.
     pub(crate) asked: Notify,
     told: AtomicUsize,
+    /// How many events there was no room for while it was parked.
+    lost: AtomicUsize,
     limit: usize,
 }
 
@@ -107,6 +109,7 @@ impl OpenCall {
             state: Mutex::new(state),
             asked: Notify::new(),
             told: AtomicUsize::new(0),
+            lost: AtomicUsize::new(0),
             limit: config.max_notifications,
         }
     }
@@ -129,7 +132,13 @@ impl OpenCall {
     fn tell(&self, event: Event) {
         let told = self.told.fetch_add(1, Ordering::Relaxed);
         if told < self.limit {
-            self.relay.emit(event);
+            let taken = self.relay.emit(event);
+            // One that is not wanted is not lost.
+            if !taken && self.state().parked.is_some() && self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::warn!(
+                    "a call that waits for answers has too many notifications; the others are dropped"
+                );
+            }
         } else if told == self.limit {
             let limit = self.limit;
             tracing::warn!(limit, "a call has too many notifications; the others are dropped");

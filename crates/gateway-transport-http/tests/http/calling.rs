@@ -1,8 +1,8 @@
 use std::sync::{Arc, Mutex};
 
 use gateway_domain::{
-    ClientCapabilities, DownstreamSession, Era, Exchange, InputRequired, LogLevel, Outcome, ParamHeader,
-    ParamKind, RawObject, SessionProfile, State, Tool,
+    ClientCapabilities, DownstreamSession, Era, Exchange, InputRequired, ListKind, LogLevel, Outcome,
+    ParamHeader, ParamKind, RawObject, Reference, SessionProfile, State, Subject, TaskAct, Tool,
 };
 use gateway_testkit::{
     Era as Serves, Paging, Profile,
@@ -10,7 +10,9 @@ use gateway_testkit::{
     http::{Faults, HttpFake, LineEnd, Recorded, Shape},
 };
 
-use crate::support::{Act, Sink, answer, exchange, factory, id, json, legacy, open, params, profile, quiet};
+use crate::support::{
+    Act, Raw, Sink, answer, exchange, factory, id, json, legacy, open, params, profile, quiet,
+};
 
 type Switch = fn(&mut Faults);
 
@@ -103,6 +105,79 @@ async fn modern_requests_mirror_what_they_are_about() {
     result(session.call_tool("mirror", &mirrored, &call, &quiet()).await.unwrap());
     let sent = fake.requests_of("tools/call").remove(1).headers;
     assert!(!sent.contains_key("mcp-param-site"), "{sent:?}");
+}
+
+#[tokio::test]
+async fn each_modern_request_names_its_method_and_what_it_is_about() {
+    let fake = HttpFake::start(Profile { era: Serves::Modern, ..Profile::default() });
+    let session = open(&fake, Era::Modern).await;
+    let other = |method: &str| Subject::Other { method: method.into() };
+    for (subject, method, name) in [
+        (Subject::tool("t"), "tools/call", Some("t")),
+        (Subject::Prompt { name: "p".into() }, "prompts/get", Some("p")),
+        (Subject::Resource { uri: "a:é".into() }, "resources/read", Some("=?base64?YTrDqQ==?=")),
+        (Subject::Completion(Reference::Prompt("p".into())), "completion/complete", None),
+        (Subject::Task { id: "i".into(), act: TaskAct::Update }, "tasks/update", Some("i")),
+        (other("tasks/get"), "tasks/get", Some("own")),
+        (other("a.b/c"), "a.b/c", None),
+    ] {
+        // Whatever the fake makes of it.
+        let _ = session.call(&subject, &params(r#"{"taskId":"own"}"#), &quiet()).await;
+        let sent = fake.requests_of(method).remove(0).headers;
+        let header = |name: &str| sent.get(name).map(|value| value.to_str().unwrap());
+        assert_eq!((header("mcp-method"), header("mcp-name")), (Some(method), name), "{subject:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_mirror_has_the_tools_read_again() {
+    for (code, changes) in [(-32020, vec![ListKind::Tools]), (-32602, vec![])] {
+        let raw = Raw::start(move |request| {
+            let id = id(request);
+            if request.contains("server/discover") {
+                let result = r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+                return Act::Send(json(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)));
+            }
+            let error = format!(r#"{{"code":{code},"message":"m"}}"#);
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+            Act::Send(answer("400 Bad Request", "application/json", "", &body))
+        })
+        .await;
+        let (factory, observer) = factory(&raw.url(), |_| {});
+        let session = factory.open(&profile(Era::Modern)).await.unwrap();
+        let outcome = session.call_tool("t", &[], &params("{}"), &quiet()).await.unwrap();
+        assert!(matches!(outcome, Outcome::Failed(error) if error.code == code));
+        assert_eq!(observer.changed(), changes, "after {code}");
+    }
+}
+
+#[tokio::test]
+async fn every_list_is_asked_for_in_both_eras() {
+    for era in [Era::Legacy, Era::Modern] {
+        for list in ListKind::ALL {
+            let raw = Raw::start(move |request| {
+                let result = if request.contains("server/discover") {
+                    r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#.to_owned()
+                } else if request.contains(r#""method":"initialize""#) {
+                    r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#.to_owned()
+                } else if request.contains(r#""id":"#) {
+                    format!(r#"{{"{}":[{{"k":1.0}}],"nextCursor":"n"}}"#, list.member())
+                } else {
+                    return Act::Send(crate::support::ACCEPTED.into());
+                };
+                Act::Send(json(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id(request))))
+            })
+            .await;
+            let session = factory(&raw.url(), |_| {}).0.open(&profile(era)).await.unwrap();
+            let page = session.list(list, Some("c")).await.unwrap();
+            assert_eq!(page.items[0].as_str(), r#"{"k":1.0}"#);
+            assert_eq!(page.next_cursor.as_deref(), Some("n"));
+            let asked = raw.requests().pop().unwrap();
+            let method = gateway_protocol::method::of_list(list);
+            assert!(asked.contains(&format!(r#""method":"{method}","params":{{"cursor":"c""#)), "{asked}");
+            drop(session);
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,13 @@
 //! The transport against real sockets: fake servers with switchable faults, and a few that speak raw bytes.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
 
+mod asking;
 mod calling;
 mod cancelling;
 mod closing;
@@ -9,5 +15,7 @@ mod failing;
 mod listening;
 mod losing;
 mod opening;
+mod sse;
 mod support;
 mod tls;
+mod watching;

@@ -10,8 +10,8 @@ use std::{
 };
 
 use gateway_domain::{
-    Caller, ClientCapabilities, DownstreamName, DownstreamObserver, Era, Error, Event, EventSink, Exchange,
-    Execution, ListKind, LogLevel, Params, RawObject, SessionKey, SessionProfile,
+    Caller, ClientCapabilities, ClientLink, DownstreamName, DownstreamObserver, Era, Error, Event, EventSink,
+    Exchange, Execution, ListKind, LogLevel, Notice, Params, RawObject, SessionKey, SessionProfile, Updates,
 };
 use gateway_protocol::Implementation;
 use gateway_testkit::http::HttpFake;
@@ -261,4 +261,202 @@ pub(crate) async fn legacy(version: &'static str, call: impl Fn(&str) -> Act + S
         }
     })
     .await
+}
+
+/// A client that tells what it was told, and has these roots.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) told: Mutex<Vec<String>>,
+    pub(crate) roots: Option<String>,
+}
+
+#[async_trait::async_trait]
+impl ClientLink for Client {
+    fn tell(&self, downstream: &DownstreamName, notice: Notice) {
+        let text = match notice {
+            Notice::Log(params) => format!("{downstream}: log {}", params.as_str()),
+            Notice::ElicitationComplete(params) => format!("{downstream}: complete {}", params.as_str()),
+        };
+        self.told.lock().unwrap().push(text);
+    }
+
+    async fn roots(&self) -> Option<RawObject> {
+        self.roots.as_ref().map(|roots| RawObject::parse(roots.clone()).unwrap())
+    }
+}
+
+/// Keeps the updates of a resource.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Vec<String>>);
+
+impl Heard {
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Updates for Heard {
+    fn updated(&self, params: RawObject) {
+        self.0.lock().unwrap().push(params.as_str().to_owned());
+    }
+
+    fn lost(&self) {
+        self.0.lock().unwrap().push("lost".into());
+    }
+}
+
+pub(crate) fn can(text: &str) -> ClientCapabilities {
+    ClientCapabilities::from(RawObject::parse(text.to_owned()).unwrap())
+}
+
+/// One connection of a [`Wire`]: a request, and what is written in answer.
+pub(crate) struct Exchanged {
+    pub(crate) request: String,
+    stream: TcpStream,
+}
+
+impl Exchanged {
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.request.contains(text)
+    }
+
+    pub(crate) async fn write(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Begins a stream of events.
+    pub(crate) async fn stream(&mut self) {
+        self.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n").await;
+    }
+
+    /// Writes one event.
+    pub(crate) async fn event(&mut self, message: &str) {
+        self.write(&format!("data: {message}\n\n")).await;
+    }
+
+    /// Answers the request with this result and ends the stream.
+    pub(crate) async fn finish(mut self, result: &str) {
+        let id = id(&self.request).to_owned();
+        self.event(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
+    }
+
+    /// Waits until the other side has gone.
+    pub(crate) async fn gone(mut self) {
+        let mut rest = Vec::new();
+        let _ = self.stream.read_to_end(&mut rest).await;
+    }
+}
+
+/// A server whose requests a test answers one by one. What is no call, no listen and no GET is answered by itself
+/// and can be looked at later.
+pub(crate) struct Wire {
+    pub(crate) addr: SocketAddr,
+    incoming: tokio::sync::mpsc::Receiver<Exchanged>,
+    seen: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Wire {
+    /// A legacy server with these capabilities.
+    pub(crate) async fn legacy(capabilities: &str) -> Self {
+        let result = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
+        Self::start(move |request| {
+            if request.contains(r#""method":"initialize""#) {
+                let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id(request));
+                return Some(answer(
+                    "200 OK",
+                    "application/json",
+                    "mcp-session-id: s-1\r\nconnection: close\r\n",
+                    &body,
+                ));
+            }
+            if request.contains("server/discover") {
+                return Some(answer("400 Bad Request", "text/plain", "connection: close\r\n", "no"));
+            }
+            Self::usual(request)
+        })
+        .await
+    }
+
+    /// A modern one.
+    pub(crate) async fn modern(capabilities: &str) -> Self {
+        let result = format!(
+            r#"{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}"#
+        );
+        Self::start(move |request| {
+            if request.contains("server/discover") {
+                let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id(request));
+                return Some(answer("200 OK", "application/json", "connection: close\r\n", &body));
+            }
+            None
+        })
+        .await
+    }
+
+    /// What is answered by itself: `None` is left to the test.
+    pub(crate) fn usual(request: &str) -> Option<String> {
+        let body = request.split_once("\r\n\r\n").unwrap().1;
+        let asks = body.contains(r#""method":"#) && body.contains(r#""id":"#);
+        if request.starts_with("DELETE") || (request.starts_with("POST") && !asks) {
+            return Some("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".into());
+        }
+        let simple = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+        simple.iter().any(|method| body.contains(&format!(r#""method":"{method}""#))).then(|| {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id(request));
+            answer("200 OK", "application/json", "connection: close\r\n", &body)
+        })
+    }
+
+    pub(crate) async fn start(by_itself: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (sender, incoming) = tokio::sync::mpsc::channel(64);
+        let seen = Arc::<Mutex<Vec<String>>>::default();
+        let (log, by_itself) = (seen.clone(), Arc::new(by_itself));
+        let task = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (log, by_itself, sender) = (log.clone(), by_itself.clone(), sender.clone());
+                tokio::spawn(async move {
+                    let Some(request) = request(&mut stream).await else { return };
+                    log.lock().unwrap().push(request.clone());
+                    match by_itself(&request) {
+                        Some(text) => stream.write_all(text.as_bytes()).await.unwrap(),
+                        None => drop(sender.send(Exchanged { request, stream }).await),
+                    }
+                });
+            }
+        });
+        Self { addr, incoming, seen, task }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.addr)
+    }
+
+    /// The next request that is left to the test.
+    pub(crate) async fn next(&mut self) -> Exchanged {
+        let next = tokio::time::timeout(Duration::from_secs(5), self.incoming.recv());
+        next.await.expect("a request").expect("a server")
+    }
+
+    /// Waits for a request with this text.
+    pub(crate) async fn sees(&self, text: &str) {
+        eventually(text, || self.count(text) > 0).await;
+    }
+
+    /// The latest request with this text.
+    pub(crate) fn last(&self, text: &str) -> String {
+        let seen = self.seen.lock().unwrap();
+        seen.iter().rfind(|request| request.contains(text)).unwrap().clone()
+    }
+
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.seen.lock().unwrap().iter().filter(|request| request.contains(text)).count()
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
