@@ -12,8 +12,7 @@ use crate::definition;
 pub(crate) struct Item {
     /// What the downstream calls it by: its name, URI or template.
     pub(crate) own: Arc<str>,
-    /// What it is offered by on its own path's counterpart `/mcp`, before a prefix or mark: of a prompt the fitted
-    /// name.
+    /// What it is offered under on `/mcp`, before a prefix or mark: of a prompt the fitted name.
     pub(crate) name: Arc<str>,
     pub(crate) definition: RawObject,
 }

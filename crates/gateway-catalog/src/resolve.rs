@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, Directory, Dispatcher, DownstreamName, Error, OfferedTool, Outcome, RawObject,
-    Reference, Subject, Target, TaskSupport, View,
+    Call, CallerError, Directory, Dispatcher, DownstreamName, Error, ListKind, OfferedTool, Outcome,
+    RawObject, Reference, Subject, Target, TaskSupport, View,
 };
 
 use crate::{
@@ -105,7 +105,20 @@ impl<D> Resolve<D> {
             return Ok((downstream, own.ok_or_else(unknown)?));
         }
         self.wait_for(whose.view, name).await?;
-        Ok(shared.prompt(whose.view, name).ok_or_else(unknown)?)
+        if let Some(found) = shared.prompt(whose.view, name) {
+            return Ok(found);
+        }
+        // What is on a list that cannot be read the downstream knows itself.
+        match whose.view {
+            View::Downstream(own)
+                if shared.source(own).is_some_and(|tracked| {
+                    tracked.source.enabled && tracked.is_unread(ListKind::Prompts)
+                }) =>
+            {
+                Ok((own.clone(), name.into()))
+            }
+            _ => Err(unknown().into()),
+        }
     }
 
     /// A client that remembers a list from before may call before the downstream is there.

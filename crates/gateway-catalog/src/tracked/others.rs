@@ -73,6 +73,14 @@ impl Tracked {
         self.state().show_others(others);
     }
 
+    /// Whether it may have a list of this kind that could not be read.
+    pub(crate) fn is_unread(&self, list: ListKind) -> bool {
+        let listed = self.state();
+        let capability = crate::walk::capability(list);
+        let has_it = listed.peer.as_ref().is_none_or(|peer| peer.capabilities.contains(capability));
+        has_it && listed.others.said[place(list)].is_none()
+    }
+
     /// For how long a list stays as it is shown, as far as the downstream says, and whether that is for one
     /// caller only. `None` if it has no such list.
     pub(crate) fn hints(&self, list: ListKind, now: Instant) -> Option<(Duration, bool)> {
@@ -86,7 +94,7 @@ impl Tracked {
             ListKind::Tools => listed.read_at.map(|read_at| (listed.said, read_at)),
             list => listed.others.said[place(list)],
         };
-        let (hints, read_at) = said.unwrap_or((Hints::default(), now));
+        let (hints, read_at) = said.unwrap_or_else(|| (Hints::default(), now));
         let is_old = listed.failure.is_some() || listed.outdated;
         let ttl = hints.ttl.filter(|_| !is_old).unwrap_or_default();
         let left = ttl.saturating_sub(now.saturating_duration_since(read_at));

@@ -133,6 +133,27 @@ async fn a_list_that_fails_stays_as_it_was_and_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_is_replaced_shows_its_lists_until_the_new_ones_are_read() {
+    for (address, kept) in [("address of a", true), ("elsewhere", false)] {
+        let scene = Scene::start([("a", full())]);
+        scene.catalog.settled(ms(100)).await;
+        let mut source = scene.add("a", Script::tools(&["t"]).after(300));
+        source.address = address.into();
+        scene.catalog.insert(source).await;
+        let (views, seen) = ([View::All, view("a")], scene.catalog.generation(&View::All));
+        for view in &views {
+            let shown = page(&scene, ListKind::Resources, view, None);
+            let shown = tokio::time::timeout(ms(1), shown).await.map(|page| page.items.to_string());
+            let expected = kept.then(|| format!("[{RESOURCE}]"));
+            assert_eq!(shown.ok(), expected, "at {address}");
+        }
+        scene.catalog.changed(&View::All, seen).await;
+        assert_eq!(text(&scene, ListKind::Resources, &View::All).await, "[]");
+        assert_eq!(scene.status("a").resources, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_its_tools_a_downstream_still_shows_its_other_lists() {
     let broken = Script {
         lists: crate::fake::Lists::Fails(DownstreamFault::Nonsense { reason: "no".into() }),

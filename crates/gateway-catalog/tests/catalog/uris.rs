@@ -306,6 +306,18 @@ async fn prompts_are_found_by_the_name_they_are_shown_by() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_prompt_on_a_list_that_cannot_be_read_is_the_downstreams_to_know() {
+    let mut script = Script::tools(&["t"]).and(ListKind::Prompts, &[]);
+    script.others[0].1 = Err(DownstreamFault::Nonsense { reason: "no".into() });
+    let scene = Scene::start([("d", script)]);
+    let world = World::default();
+    dispatch(&scene, &world, call(view("d"), prompt("p"))).await.unwrap();
+    assert_eq!(world.heard(), [("d".to_owned(), prompt("p"))]);
+    let answer = dispatch(&scene, &world, call(View::All, prompt("d__p"))).await;
+    assert_eq!(answer, Err(CallerError::UnknownPrompt { name: "d__p".into() }.into()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_the_downstreams_own_goes_there_by_its_own_path_only() {
     let scene = Scene::start([("d", Script::tools(&["t"]))]);
     let task = Subject::Task { id: "1".into(), act: TaskAct::Get };

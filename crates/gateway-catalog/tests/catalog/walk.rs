@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gateway_aggregate::FitRules;
 use gateway_catalog::{CatalogConfig, ToolFilter};
-use gateway_domain::{DownstreamState, ParamKind, View};
+use gateway_domain::{DownstreamState, Era, ParamKind, View};
 use tokio::time::Instant;
 
 use crate::fake::{Lists, Scene, Script, define, ms, tools, view};
@@ -139,13 +139,18 @@ async fn mirrored_arguments_are_found_and_bad_annotations_cost_a_tool_only_where
         ))
     };
     let crowd = || Lists::Pages(vec![vec![annotated("good", "Region"), annotated("not good", "a b")]]);
-    let scripts = [("http", Script::lists(crowd())), ("pipe", Script::lists(crowd()))];
+    let legacy = Script { era: Era::Legacy, ..Script::lists(crowd()) };
+    let scripts = [("http", Script::lists(crowd())), ("pipe", Script::lists(crowd())), ("legacy", legacy)];
     let scene = Scene::with(CatalogConfig::default(), scripts, |source| {
-        source.mirrors_headers = source.name.as_str() == "http";
+        source.mirrors_headers = source.name.as_str() != "pipe";
     });
     assert_eq!(scene.names(&view("http")).await, ["good"]);
-    assert_eq!(scene.names(&view("pipe")).await, ["good", "not good"]);
-    for downstream in ["http", "pipe"] {
+    for downstream in ["pipe", "legacy"] {
+        assert_eq!(scene.names(&view(downstream)).await, ["good", "not good"]);
+        let page = scene.page(&view(downstream)).await;
+        assert!(page.contains(r#""Region""#) && !page.contains("a b"), "clients would drop it: {page}");
+    }
+    for downstream in ["http", "pipe", "legacy"] {
         let offered = scene.tool(&view(downstream), "good").unwrap();
         let headers: Vec<_> = offered.headers.iter().map(|h| (&*h.name, h.path.join("."), h.kind)).collect();
         assert_eq!(headers, [("Region", "region".to_owned(), ParamKind::String)]);
