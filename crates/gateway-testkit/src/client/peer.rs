@@ -93,7 +93,7 @@ impl Peer {
         Ok(Self { core, link: Link::http(client) })
     }
 
-    /// A client over the stdin and stdout of a process it starts.
+    /// A client over the stdin and stdout of a process it starts; stderr is left as the command has it.
     pub async fn stdio(command: Command, manner: Manner) -> io::Result<Self> {
         let core = Arc::new(Core::new(manner));
         let link = Link::start(command, &core)?;

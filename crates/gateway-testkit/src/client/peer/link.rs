@@ -42,7 +42,7 @@ impl Link {
     }
 
     pub(super) fn start(mut command: Command, core: &Arc<Core>) -> io::Result<Self> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let stdin = child.stdin.take().ok_or_else(|| closed("no stdin"))?;
         let stdout = child.stdout.take().ok_or_else(|| closed("no stdout"))?;
