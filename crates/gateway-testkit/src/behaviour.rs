@@ -60,9 +60,9 @@ fn act(call: &Call<'_>) -> Reply {
         })),
         "structured_only" => call.done(&format!(r#""content":[],"structuredContent":{}"#, call.arguments)),
         "ask" => ask(call),
-        _ if call.engine.profile.whole => whole::act(call),
         "progress" => progress(call, call.number("n"), call.done(&text("done"))),
         "log" => log(call),
+        _ if call.engine.profile.whole => whole::act(call),
         _ => call.done(&echo(call)),
     }
 }

@@ -88,6 +88,8 @@ pub(crate) async fn check<F>(feature: fn(Cell) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    // Built once, if need be, before any clock runs.
+    tokio::task::block_in_place(gateway_testkit::stdio::fake_mcp);
     let mut running = JoinSet::new();
     let cells: Vec<Cell> = all().into_iter().filter(chosen).collect();
     let count = cells.len();
