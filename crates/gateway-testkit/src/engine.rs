@@ -119,11 +119,15 @@ impl Engine {
     }
 
     pub(crate) fn add_tool(&self, definition: &str) {
+        self.keep_tool(definition);
+        self.announce(TOOLS);
+    }
+
+    /// Lists it without a word.
+    pub(crate) fn keep_tool(&self, definition: &str) {
         let mut tools = locked(&self.tools);
         tools.retain(|(_, known)| !self.profile.whole || known != definition);
         tools.push((tool_name(definition), definition.to_owned()));
-        drop(tools);
-        self.announce(TOOLS);
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<String> {

@@ -38,6 +38,7 @@ pub mod transcript;
 mod behaviour;
 mod changes;
 mod engine;
+mod events;
 mod message;
 mod offer;
 mod profile;

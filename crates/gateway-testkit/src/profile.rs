@@ -81,6 +81,8 @@ pub struct Profile {
     pub ttl_ms: u64,
     /// The whole protocol is offered: prompts, resources, completion, questions, tasks.
     pub whole: bool,
+    /// A file that makes several processes one server: what happens to one happens to all.
+    pub together: Option<String>,
     /// Where what it takes, and what it asks, is recorded.
     pub record: Recording,
 }
@@ -107,6 +109,7 @@ impl Default for Profile {
             request_roots: false,
             ttl_ms: 0,
             whole: false,
+            together: None,
             record: Recording::Off,
         }
     }

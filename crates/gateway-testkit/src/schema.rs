@@ -29,7 +29,7 @@ impl Schema {
     /// If there is no such revision.
     pub fn of(revision: &str) -> &'static Self {
         static ALL: OnceLock<Vec<(&str, Schema)>> = OnceLock::new();
-        let all = ALL.get_or_init(|| FILES.iter().map(|(name, text)| (*name, Schema::read(text))).collect());
+        let all = ALL.get_or_init(|| FILES.iter().map(|(name, text)| (*name, Self::read(text))).collect());
         let found = all.iter().find(|(name, _)| *name == revision);
         &found.unwrap_or_else(|| panic!("no published revision {revision}")).1
     }

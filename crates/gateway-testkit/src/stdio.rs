@@ -37,6 +37,7 @@
 //! | `--faulty-while FILE` | faults count only if FILE is there when the process starts: remove it to heal |
 //! | `--starts-file FILE` | appends a line with the pid at each start |
 //! | `--whole` | offers the whole protocol: prompts, resources, completion, questions, tasks |
+//! | `--together FILE` | processes with the same FILE are one server: a list that changes in one changes in all |
 //! | `--record FILE` | appends every message it takes (`PID < message`) and asks (`PID > message`) |
 //! | `--requests-file FILE` | appends a line for each request it takes: pid, method, raw arguments |
 //! | `--control FILE` | FILE holds the fault of the moment, looked at at the start and for each request: `exit`, `hang`, `garbage`, nothing |
@@ -146,6 +147,10 @@ async fn serve(options: Options, facts: Vec<(&'static str, String)>) -> i32 {
         tokio::spawn(change(Arc::clone(&fake), after));
     }
     tokio::spawn(tell_changes(Arc::clone(&fake)));
+    if fake.options.profile.together.is_some() {
+        let (fake, read) = (Arc::clone(&fake), fake.engine.catch_up());
+        tokio::spawn(async move { fake.engine.follow(read).await });
+    }
     read(&fake).await;
     if fake.options.ignore_eof {
         std::future::pending::<()>().await;

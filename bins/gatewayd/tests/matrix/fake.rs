@@ -26,21 +26,23 @@ impl Fake {
             let profile = Profile { paging, record, ttl_ms: ttl, ..Profile::whole(era) };
             return Self::Http(Box::new(HttpFake::start(profile)));
         }
+        let together = record.with_extension("happened").display().to_string();
         let (file, ttl) = (record.display().to_string(), ttl.to_string());
         let era = if era == Era::Modern { "modern" } else { "legacy" };
-        let mut switches = vec!["--whole", "--era", era, "--record", &file, "--ttl", &ttl];
+        let mut switches =
+            vec!["--whole", "--era", era, "--record", &file, "--together", &together, "--ttl", &ttl];
         let size = page_size.unwrap_or_default().to_string();
         switches.extend(page_size.iter().flat_map(|_| ["--page-size", size.as_str()]));
         Self::Stdio { argv: stdio::command(switches), record }
     }
 
     /// Its table in the configuration.
-    pub(crate) fn config(&self, name: &str, more: &str) -> String {
+    pub(crate) fn config(&self, name: &str) -> String {
         let how = match self {
             Self::Http(fake) => format!("url = \"{}\"", fake.url()),
             Self::Stdio { argv, .. } => format!("command = {argv:?}"),
         };
-        format!("[downstreams.{name}]\n{how}\n{more}\n")
+        format!("[downstreams.{name}]\n{how}\n")
     }
 
     pub(crate) fn record(&self) -> Vec<Line> {
@@ -77,6 +79,18 @@ impl Fake {
                 .unwrap_or_default(),
         })
         .collect()
+    }
+
+    /// What it had to work on: no handshakes, lists and pings.
+    pub(crate) fn work(&self) -> Vec<Value> {
+        let own = |message: &Value| match message["method"].as_str() {
+            None => true,
+            Some(method) => {
+                method.starts_with("tasks/")
+                    || ["tools/call", "prompts/get", "resources/read"].contains(&method)
+            }
+        };
+        self.came().into_iter().filter(own).collect()
     }
 
     /// Raw ids of the requests that were taken back.

@@ -38,7 +38,7 @@ impl Scene {
     async fn new((era, wire): (Era, Wire), speaks: &Speaks, config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let fake = Fake::new(wire, era, folder.path().join("record"), None, 0);
-        let config = format!("{config}\n{CLIENTS}{}", fake.config("d", ""));
+        let config = format!("{config}\n{CLIENTS}{}", fake.config("d"));
         std::fs::write(folder.path().join("gateway.toml"), config).unwrap();
         let gateway = Gateway::start(Wire::Http, folder.path()).await;
         let url = gateway.url().unwrap();
@@ -52,11 +52,11 @@ impl Scene {
 
     /// Refused with this code, without a word to the server.
     async fn refused(&self, peer: &Peer, method: &str, params: &str, why: &str) {
-        let before = self.fake.came().len();
+        let before = self.fake.work().len();
         let answer = once(peer, method, params).await;
         assert_eq!(answer.error_code(), Some(-32602), "{why}: {}\n{}", answer.text, self.gateway.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let came = self.fake.came();
+        let came = self.fake.work();
         assert_eq!(came.len(), before, "{why}: the server heard {:?}", &came[before..]);
     }
 }
@@ -186,17 +186,29 @@ async fn a_task_id_is_good_for_its_caller_only() {
     }
 }
 
+/// A cursor names a place in the caller's own list and nothing else, so that one that was altered can do no more than
+/// name another place there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cursor_is_good_for_its_list_only() {
+async fn a_cursor_shows_no_more_than_the_list_and_reaches_no_server() {
     for speaks in [Speaks::modern(), Speaks::legacy()] {
         let scene = Scene::new(WAYS[0], &speaks, "[lists]\npage_size = 2").await;
         let cursor = result(&once(&scene.ada, "tools/list", "{}").await)["nextCursor"].clone();
         let cursor = cursor.as_str().unwrap().to_owned();
         let of = |cursor: &str| format!(r#"{{"cursor":{}}}"#, Value::String(cursor.to_owned()));
         for bad in altered(&cursor) {
-            scene.refused(&scene.ada, "tools/list", &of(&bad), &format!("{speaks:?} altered {bad}")).await;
+            let (before, lists) = (scene.fake.work().len(), scene.fake.saw("tools/list").len());
+            let answer = once(&scene.ada, "tools/list", &of(&bad)).await;
+            if answer.error_code() != Some(-32602) {
+                let tools = result(&answer)["tools"].as_array().unwrap().clone();
+                let own = |tool: &Value| tool["name"].as_str().is_some_and(|name| name.starts_with("d__"));
+                assert!(tools.len() <= 2 && tools.iter().all(own), "{speaks:?} {bad}: {}", answer.text);
+            }
+            assert_eq!(scene.fake.work().len(), before, "{speaks:?} {bad}");
+            assert_eq!(scene.fake.saw("tools/list").len(), lists, "{speaks:?} {bad}");
         }
-        scene.refused(&scene.ada, "prompts/list", &of(&cursor), "of another list").await;
+        for bad in ["", "x", "no such page", "\u{e9}"] {
+            scene.refused(&scene.ada, "tools/list", &of(bad), &format!("{speaks:?} {bad:?}")).await;
+        }
         let answer = once(&scene.ada, "tools/list", &of(&cursor)).await;
         assert!(result(&answer)["tools"].is_array(), "{}", answer.text);
     }
@@ -213,12 +225,12 @@ async fn a_session_is_good_for_its_caller_only() {
         bad.push(session.clone());
         for id in bad.iter().filter(|id| !id.is_empty()) {
             bob.use_session(Some(id));
-            let before = scene.fake.came().len();
+            let before = scene.fake.work().len();
             let answer = bob.call("77", "d__echo", "{}").await.unwrap();
             assert_eq!(answer.status, 404, "{way:?} {id}: {}", answer.text);
             assert_eq!(bob.listen().await.unwrap().status, 404, "{way:?} {id}");
             assert_eq!(bob.delete().await.unwrap().status, 404, "{way:?} {id}");
-            assert_eq!(scene.fake.came().len(), before, "{way:?} {id}: the server heard of it");
+            assert_eq!(scene.fake.work().len(), before, "{way:?} {id}: the server heard of it");
         }
         bob.use_session(Some(&own));
         for (peer, id) in [(&scene.bob, "78"), (&scene.ada, "79")] {

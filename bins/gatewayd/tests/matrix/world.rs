@@ -21,8 +21,6 @@ pub(crate) struct Setup {
     manner: Box<dyn Fn(Speaks) -> Manner + Send>,
     /// Of a legacy client.
     revision: &'static str,
-    /// More keys in the downstream's table.
-    downstream: &'static str,
     /// More of the configuration, before the downstreams.
     config: &'static str,
     page_size: Option<usize>,
@@ -42,25 +40,12 @@ impl Setup {
     }
 
     pub(crate) fn with(manner: impl Fn(Speaks) -> Manner + Send + 'static) -> Self {
-        Self {
-            manner: Box::new(manner),
-            revision: LEGACY[3],
-            downstream: "",
-            config: "",
-            page_size: None,
-            ttl: 0,
-            view: "",
-        }
+        Self { manner: Box::new(manner), revision: LEGACY[3], config: "", page_size: None, ttl: 0, view: "" }
     }
 
     /// A legacy client of this revision.
     pub(crate) fn revision(self, revision: &'static str) -> Self {
         Self { revision, ..self }
-    }
-
-    /// The server keeps no client state: its list is read where its tools are called.
-    pub(crate) fn shared(self) -> Self {
-        Self { downstream: "sharing = \"shared\"", ..self }
     }
 
     pub(crate) fn config(self, config: &'static str) -> Self {
@@ -101,7 +86,7 @@ impl World {
         let (peer, gateway) = match cell.face {
             None => (direct(&fake, manner).await, None),
             Some(face) => {
-                let downstream = fake.config("d", setup.downstream);
+                let downstream = fake.config("d");
                 let config = format!("{}\n{downstream}", setup.config);
                 std::fs::write(folder.path().join("gateway.toml"), config).unwrap();
                 let gateway = Gateway::start(face, folder.path()).await;

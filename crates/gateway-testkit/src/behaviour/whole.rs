@@ -6,9 +6,7 @@ use super::{
     structured, tasks, text,
 };
 use crate::{
-    changes::{Change, PROMPTS, RESOURCES, TOOLS},
     engine::{Engine, complete},
-    fixtures,
     message::{Refusal, notification},
     reply::{End, Reply},
 };
@@ -25,20 +23,10 @@ pub(super) fn act(call: &Call<'_>) -> Reply {
         "sample_tools" => ask(&call.asking(), &[&[Question::SampleTools]], answers()),
         "roots" => ask(&call.asking(), &[&[Question::Roots]], answers()),
         "needs_url" => needs_url(call),
-        "touch_tools" => touch(call, |engine| engine.add_tool(fixtures::LATE_TOOL)),
-        "touch_prompts" => touch(call, |engine| {
-            engine.offer.prompts.add(r#"{"name":"late","description":"Appeared while running"}"#);
-            engine.announce(PROMPTS);
-        }),
-        "touch_resources" => touch(call, |engine| {
-            engine.offer.resources.add(r#"{"uri":"note://late","name":"late"}"#);
-            engine.announce(RESOURCES);
-        }),
-        // Announced though nothing differs.
-        "cry_wolf" => touch(call, |engine| engine.announce(TOOLS)),
+        "touch_tools" | "touch_prompts" | "touch_resources" | "cry_wolf" => happen(call, call.name),
         "update_resource" => {
             let uri = call.argument("uri").as_str().unwrap_or("note://one").to_owned();
-            touch(call, |engine| engine.announce(Change::Updated(uri)))
+            happen(call, &uri)
         }
         "everything" => call.done(&everything()),
         "array" => call.done(&array(call.modern)),
@@ -66,8 +54,8 @@ pub(super) fn answers() -> Done {
     Box::new(|_: &Engine, answers: &str| structured(&format!(r#"{{"answers":{answers}}}"#)))
 }
 
-fn touch(call: &Call<'_>, act: impl FnOnce(&Engine)) -> Reply {
-    act(call.engine);
+fn happen(call: &Call<'_>, event: &str) -> Reply {
+    call.engine.happen(event);
     call.done(&text("touched"))
 }
 

@@ -187,9 +187,9 @@ impl Peer {
     /// Modern: listens with this raw filter, and returns once that is acknowledged.
     pub async fn listen(&self, filter: &str) -> io::Result<Begun> {
         let begun = self.begin("subscriptions/listen", &format!(r#"{{"notifications":{filter}}}"#)).await?;
-        let id = begun.id.clone();
+        let id: Value = serde_json::from_str(&begun.id).unwrap_or_default();
         self.heard("notifications/subscriptions/acknowledged", WAIT, move |params| {
-            params["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string() == id
+            params["_meta"]["io.modelcontextprotocol/subscriptionId"] == id
         })
         .await?;
         Ok(begun)

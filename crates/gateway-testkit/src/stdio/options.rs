@@ -136,6 +136,7 @@ impl Options {
             "--start-delay" => self.start_delay = rest.millis(switch)?,
             "--faulty-while" => self.faulty_while = Some(rest.text(switch)?),
             "--starts-file" => self.starts_file = Some(rest.text(switch)?),
+            "--together" => self.profile.together = Some(rest.text(switch)?),
             "--record" => self.profile.record = Recording::File(rest.text(switch)?),
             "--requests-file" => self.requests_file = Some(rest.text(switch)?),
             "--control" => self.control = Some(rest.text(switch)?),

@@ -19,7 +19,7 @@ features!(
 );
 
 async fn changed(cell: Cell, kind: &str, key: &str, late: &str) {
-    let w = World::start(cell, Setup::willing().shared()).await;
+    let w = World::start(cell, Setup::willing()).await;
     let list = format!("{kind}/list");
     assert!(!names(&w, &list, kind, key).await.contains(&late_name(&w, kind, late)));
     let listening = w.watch(&[]).await;
@@ -63,7 +63,7 @@ async fn nothing_changed(cell: Cell) {
     if cell.is_direct() {
         return;
     }
-    let w = World::start(cell, Setup::willing().shared()).await;
+    let w = World::start(cell, Setup::willing()).await;
     let listening = w.watch(&[]).await;
     let lists = w.fake.saw("tools/list").len();
     w.tool("cry_wolf", "{}").await;
@@ -78,7 +78,7 @@ async fn nothing_changed(cell: Cell) {
 }
 
 async fn resource_updated(cell: Cell) {
-    let w = World::start(cell, Setup::willing().shared()).await;
+    let w = World::start(cell, Setup::willing()).await;
     let listening = w.watch(&["note://one"]).await;
     let watched = |message: &Value, uri: &str| match message["method"].as_str() {
         Some("resources/subscribe") => message["params"]["uri"] == uri,
@@ -122,7 +122,7 @@ async fn resource_updated(cell: Cell) {
 
 /// Each subscription is told for itself; a legacy client watches twice and is told once.
 async fn several_listens(cell: Cell) {
-    let w = World::start(cell, Setup::willing().shared()).await;
+    let w = World::start(cell, Setup::willing()).await;
     let method = "notifications/resources/updated";
     if !cell.modern_client() {
         let _stream = w.watch(&["note://one", "note://one"]).await;
