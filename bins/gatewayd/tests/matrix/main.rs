@@ -11,7 +11,6 @@
 //! | `MATRIX_LIMIT=N` | cells at a time (6) |
 //! | `MATRIX_CALLS=N` | interleaved calls of two like clients (2,000; the whole scenario is 100,000) |
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot run has failed")]
-#![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
 #![expect(clippy::disallowed_types, reason = "tests look into messages")]
 #![expect(clippy::print_stderr, reason = "a failed cell shows the gateway's log")]
 

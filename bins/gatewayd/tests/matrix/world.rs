@@ -228,3 +228,8 @@ pub(crate) fn is_refusal(answer: &Answer) -> bool {
     let message: Value = serde_json::from_str(&answer.text).unwrap();
     message["error"].is_object() || message["result"]["isError"] == true
 }
+
+/// Whether a value is what this raw text says.
+pub(crate) fn is_raw(value: &Value, raw: &str) -> bool {
+    serde_json::from_str::<Value>(raw).is_ok_and(|raw| raw == *value)
+}

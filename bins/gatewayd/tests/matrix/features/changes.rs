@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     cell::Cell,
-    world::{Setup, World, result},
+    world::{Setup, World, is_raw, result},
 };
 
 features!(
@@ -140,14 +140,15 @@ async fn several_listens(cell: Cell) {
     for (listening, uri) in [(&one, "note://one"), (&both, "note://one"), (&both, "note://two")] {
         let heard = w.peer.heard(method, WAIT, |params| {
             let id = &params["_meta"]["io.modelcontextprotocol/subscriptionId"];
-            id.to_string() == listening.id && params["uri"] == uri
+            is_raw(id, &listening.id) && params["uri"] == uri
         });
         heard.await.unwrap();
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
     let told = w.peer.notifications(method);
     assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told.iter().all(|p| p["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string() != none.id));
+    let subscription = |params: &Value| params["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
+    assert!(told.iter().all(|params| !is_raw(&subscription(params), &none.id)));
     w.judge();
 }
 

@@ -102,15 +102,14 @@ async fn instructions(cell: Cell) {
         true => w.peer.greeting().await.unwrap(),
         false => {
             let gateway = w.gateway.as_ref().unwrap();
-            let again = match gateway.url() {
+            match gateway.url() {
                 Some(_) => {
                     let manner = gateway_testkit::client::peer::Manner::willing(cell.speaks("2025-11-25"));
                     gateway.connect(manner, "").await.greeting().await.unwrap()
                 }
                 // Over stdio the handshake is the first thing that happens at all.
                 None => w.peer.greeting().await.unwrap(),
-            };
-            again
+            }
         }
     };
     let greeting = result(&greeting);

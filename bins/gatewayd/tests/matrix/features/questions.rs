@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cell::Cell,
-    world::{Setup, World, result},
+    world::{Setup, World, is_raw, result},
 };
 
 features!(
@@ -217,7 +217,7 @@ async fn abandoned(cell: Cell) {
             let question = w.peer.asked()[0].id.clone();
             let ended = w
                 .peer
-                .heard("notifications/cancelled", WAIT, |params| params["requestId"].to_string() == question);
+                .heard("notifications/cancelled", WAIT, |params| is_raw(&params["requestId"], &question));
             ended.await.unwrap();
         }
     }
