@@ -25,19 +25,29 @@ async fn two_clients_with_equal_ids_tokens_and_subscriptions_hear_nothing_foreig
         (Speaks::modern(), Era::Legacy),
         (Speaks::modern(), Era::Modern),
     ];
-    for (speaks, era) in pairs {
-        pair(&speaks, era, calls / 4).await;
+    for (speaks, era) in &pairs {
+        // Without a gateway, as far as that goes: a scenario that its own ends fail proves nothing.
+        if matches!(speaks, Speaks::Modern(_)) == (*era == Era::Modern) {
+            pair(speaks, *era, 64, false).await;
+        }
+    }
+    if std::env::var("MATRIX_ROUTE").is_ok_and(|route| route == "direct") {
+        return;
+    }
+    for (speaks, era) in &pairs {
+        pair(speaks, *era, calls / 4, true).await;
     }
 }
 
-async fn pair(speaks: &Speaks, era: Era, calls: u64) {
+async fn pair(speaks: &Speaks, era: Era, calls: u64, through: bool) {
     let fake = HttpFake::start(Profile { record: Recording::Off, ..Profile::whole(era) });
     let folder = tempfile::tempdir().unwrap();
     let config = format!("[downstreams.d]\nurl = \"{}\"\n", fake.url());
     std::fs::write(folder.path().join("gateway.toml"), config).unwrap();
-    let gateway = Gateway::start(Wire::Http, folder.path()).await;
-    let url = gateway.url().unwrap();
-    let clients = [client(url, speaks).await, client(url, speaks).await];
+    let gateway = if through { Some(Gateway::start(Wire::Http, folder.path()).await) } else { None };
+    let url = gateway.as_ref().map_or_else(|| fake.url(), |gateway| gateway.url().unwrap().to_owned());
+    let prefix = if through { "d__" } else { "" };
+    let clients = [client(&url, speaks, prefix).await, client(&url, speaks, prefix).await];
     let ears = [Ears::open(&clients[0], speaks).await, Ears::open(&clients[1], speaks).await];
     let mut workers = JoinSet::new();
     for (n, client) in clients.iter().enumerate() {
@@ -50,21 +60,21 @@ async fn pair(speaks: &Speaks, era: Era, calls: u64) {
                     if number >= calls / 2 {
                         return;
                     }
-                    own(&client, n as u64 + 1, number).await;
+                    own(&client, prefix, n as u64 + 1, number).await;
                 }
             });
         }
     }
     workers.join_all().await;
-    for ears in ears {
-        ears.heard_once(&clients[0]).await;
+    for (n, ears) in ears.into_iter().enumerate() {
+        ears.heard_once(&clients[n], prefix).await;
     }
 }
 
-async fn client(url: &str, speaks: &Speaks) -> Arc<HttpClient> {
+async fn client(url: &str, speaks: &Speaks, prefix: &str) -> Arc<HttpClient> {
     let client = Arc::new(HttpClient::connect(url, speaks.clone()).await.unwrap());
     for n in 0..100 {
-        let answer = client.call(&format!("\"warm {n}\""), "d__echo", "{}").await.unwrap();
+        let answer = client.call(&format!("\"warm {n}\""), &format!("{prefix}echo"), "{}").await.unwrap();
         if answer.result().is_some() {
             return client;
         }
@@ -73,7 +83,7 @@ async fn client(url: &str, speaks: &Speaks) -> Arc<HttpClient> {
 }
 
 /// One call of client `who`, whose answer and progress can be told from the other's.
-async fn own(client: &HttpClient, who: u64, number: u64) {
+async fn own(client: &HttpClient, prefix: &str, who: u64, number: u64) {
     let id = if number.is_multiple_of(2) { number.to_string() } else { format!("\"{number}\"") };
     let mark = format!("client {who} call {number}");
     let (tool, arguments) = match number % 4 {
@@ -82,7 +92,7 @@ async fn own(client: &HttpClient, who: u64, number: u64) {
     };
     let token = format!("\"token {}\"", number % 7);
     let params =
-        format!(r#"{{"name":"d__{tool}","arguments":{arguments},"_meta":{{"progressToken":{token}}}}}"#);
+        format!(r#"{{"name":"{prefix}{tool}","arguments":{arguments},"_meta":{{"progressToken":{token}}}}}"#);
     let answer = client.request(&id, "tools/call", &params).await.unwrap();
     assert_eq!(answer.id().as_deref(), Some(id.as_str()), "{}", answer.text);
     if tool == "echo" {
@@ -143,9 +153,9 @@ impl Ears {
     }
 
     /// An update is told once, and nothing else was told all the time.
-    async fn heard_once(mut self, client: &HttpClient) {
+    async fn heard_once(mut self, client: &HttpClient, prefix: &str) {
         // Each client's ears are tried in turn: the second has the first's update behind it.
-        client.call("\"update\"", "d__update_resource", "{}").await.unwrap();
+        client.call("\"update\"", &format!("{prefix}update_resource"), "{}").await.unwrap();
         let patience = std::time::Duration::from_secs(10);
         let told = tokio::time::timeout(patience, self.heard.recv()).await.unwrap().unwrap();
         assert!(told.contains("notifications/resources/updated") && told.contains("note://one"), "{told}");

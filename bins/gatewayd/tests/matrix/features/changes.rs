@@ -23,19 +23,40 @@ async fn changed(cell: Cell, kind: &str, key: &str, late: &str) {
     let list = format!("{kind}/list");
     assert!(!names(&w, &list, kind, key).await.contains(&late_name(&w, kind, late)));
     let listening = w.watch(&[]).await;
+    let before = calm(&w).await;
     w.tool(&format!("touch_{kind}"), "{}").await;
-    let method = format!("notifications/{kind}/list_changed");
-    let heard = w.peer.heard(&method, WAIT, |_| true).await.unwrap();
+    let heard = one_more(&w, &before, kind).await;
     if let Some(listening) = &listening {
         let id = &heard["_meta"]["io.modelcontextprotocol/subscriptionId"];
-        assert_eq!(id.to_string(), listening.id, "{heard}");
+        assert!(is_raw(id, &listening.id), "{heard}");
     }
     assert!(names(&w, &list, kind, key).await.contains(&late_name(&w, kind, late)));
-    for other in ["tools", "prompts", "resources"].iter().filter(|other| **other != kind) {
-        let heard = w.peer.notifications(&format!("notifications/{other}/list_changed"));
-        assert!(heard.is_empty(), "only {kind} changed: {heard:?}");
-    }
+    let after = counts(&w);
+    let others =
+        |counts: [usize; 3]| KINDS.into_iter().zip(counts).filter(|(k, _)| *k != kind).collect::<Vec<_>>();
+    assert_eq!(others(before), others(after), "only {kind} changed");
     w.judge();
+}
+
+const KINDS: [&str; 3] = ["tools", "prompts", "resources"];
+
+/// How often each list was said to have changed.
+fn counts(w: &World) -> [usize; 3] {
+    KINDS.map(|kind| w.peer.notifications(&format!("notifications/{kind}/list_changed")).len())
+}
+
+/// The same once nothing more comes of the server's first appearance.
+async fn calm(w: &World) -> [usize; 3] {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    counts(w)
+}
+
+/// Waits for the next change of this kind, and returns it.
+async fn one_more(w: &World, before: &[usize; 3], kind: &str) -> Value {
+    let at = KINDS.iter().position(|k| *k == kind).unwrap();
+    let method = format!("notifications/{kind}/list_changed");
+    w.peer.heard(&method, WAIT, |_| w.peer.notifications(&method).len() > before[at]).await.unwrap();
+    w.peer.notifications(&method).pop().unwrap()
 }
 
 async fn names(w: &World, list: &str, kind: &str, key: &str) -> Vec<Value> {
@@ -65,14 +86,13 @@ async fn nothing_changed(cell: Cell) {
     }
     let w = World::start(cell, Setup::willing()).await;
     let listening = w.watch(&[]).await;
+    let before = calm(&w).await;
     let lists = w.fake.saw("tools/list").len();
     w.tool("cry_wolf", "{}").await;
     w.fake.until("its list is read again", |fake| fake.saw("tools/list").len() > lists).await;
+    assert_eq!(calm(&w).await, before);
     w.tool("touch_tools", "{}").await;
-    let method = "notifications/tools/list_changed";
-    w.peer.heard(method, WAIT, |_| true).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(w.peer.notifications(method).len(), 1);
+    one_more(&w, &before, "tools").await;
     drop(listening);
     w.judge();
 }
