@@ -1,5 +1,9 @@
 //! What each tool does.
 
+pub(crate) mod questions;
+pub(crate) mod tasks;
+mod whole;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -8,7 +12,8 @@ use crate::{
     engine::{Conversation, Engine, complete},
     fixtures::{ODD_RESULT, ODD_RESULT_MODERN},
     message::{notification, quote},
-    reply::{End, Reply},
+    profile::LEVELS,
+    reply::{End, Interaction, Reply},
 };
 
 /// One call and where it came from.
@@ -22,8 +27,12 @@ pub(crate) struct Call<'a> {
     pub(crate) responses: Option<&'a str>,
     /// Raw text of `requestState`, on a retry.
     pub(crate) state: Option<&'a str>,
-    /// Whether log notifications may be sent.
-    pub(crate) logs: bool,
+    /// The least level of log notifications that may be sent; `None`: none may.
+    pub(crate) log_level: Option<String>,
+    /// What the client declared.
+    pub(crate) capabilities: &'a Value,
+    /// Whether it asked for a legacy task.
+    pub(crate) wants_task: bool,
     pub(crate) modern: bool,
     pub(crate) engine: &'a Engine,
     pub(crate) conversation: &'a Conversation,
@@ -53,6 +62,7 @@ fn act(call: &Call<'_>) -> Reply {
         "ask" => ask(call),
         "progress" => progress(call, call.number("n"), call.done(&text("done"))),
         "log" => log(call),
+        _ if call.engine.profile.whole => whole::act(call),
         _ => call.done(&echo(call)),
     }
 }
@@ -107,7 +117,7 @@ fn progress(call: &Call<'_>, n: u64, done: Reply) -> Reply {
 /// Asks the user: in mid-call on the legacy wire, by an `input_required` result on the modern one.
 fn ask(call: &Call<'_>) -> Reply {
     if !call.modern {
-        let interaction = call.engine.interact("elicitation/create", ELICITATION);
+        let interaction = Interaction::echoing(call.engine, "elicitation/create", ELICITATION);
         return Reply::end(End::Interact(interaction));
     }
     let Some(responses) = call.responses else {
@@ -120,10 +130,14 @@ fn ask(call: &Call<'_>) -> Reply {
 }
 
 fn log(call: &Call<'_>) -> Reply {
-    let n = if call.logs { call.number("n") } else { 0 };
+    let level = call.argument("level").as_str().unwrap_or("info").to_owned();
+    let rank = |level: &str| LEVELS.iter().position(|l| *l == level);
+    let may = call.log_level.as_deref().is_some_and(|least| rank(&level) >= rank(least));
+    let n = if may { call.number("n") } else { 0 };
     let marker = quote(call.marker());
     let notices = (1..=n).map(move |k| {
-        let params = format!(r#"{{"level":"info","logger":"fake","data":{{"line":{k},"marker":{marker}}}}}"#);
+        let params =
+            format!(r#"{{"level":"{level}","logger":"fake","data":{{"line":{k},"marker":{marker}}}}}"#);
         notification("notifications/message", &params)
     });
     let pace = call.millis("ms");

@@ -3,6 +3,7 @@
 //! It shows raw text: the id, parameters and answers of a test are the bytes on the wire.
 
 mod http;
+pub mod peer;
 mod raw;
 mod sse;
 mod stdio;
@@ -77,8 +78,8 @@ pub(crate) fn request_text(id: &str, method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
 }
 
-pub(crate) fn initialize_params(revision: &str) -> String {
-    format!(r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{CLIENT_INFO}}}"#)
+pub(crate) fn initialize_params(revision: &str, capabilities: &str) -> String {
+    format!(r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{CLIENT_INFO}}}"#)
 }
 
 /// One answer.

@@ -1,21 +1,25 @@
 //! What a fake server says, apart from how it is carried: both eras, the tools, pages, probes.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
+use serde_json::Value;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{
-    behaviour::{self, Call},
+    behaviour::{self, Call, tasks::Task},
+    changes::{Change, TOOLS},
     fixtures,
     message::{Message, Refusal, members, quote, string},
+    offer::{Caller, Offer},
     profile::{Era, LEGACY, MODERN, Paging, Probe, Profile},
     reply::{End, Interaction, Reply},
+    transcript::{Transcript, Way},
 };
 
 /// The state that belongs to one legacy session, or to nobody (modern, stateless).
@@ -23,12 +27,37 @@ use crate::{
 pub(crate) struct Conversation {
     revision: Mutex<Option<String>>,
     counter: AtomicU64,
+    /// What `initialize` declared.
+    capabilities: Mutex<Value>,
+    /// URIs subscribed to.
+    watched: Mutex<HashSet<String>>,
+    /// What `logging/setLevel` said last.
+    log_level: Mutex<Option<String>>,
+    consented: AtomicBool,
 }
 
 impl Conversation {
     /// A conversation that needs no `initialize`.
     pub(crate) fn stateless(revision: &str) -> Self {
-        Self { revision: Mutex::new(Some(revision.to_owned())), counter: AtomicU64::new(0) }
+        Self { revision: Mutex::new(Some(revision.to_owned())), ..Self::default() }
+    }
+
+    pub(crate) fn watches(&self, uri: &str) -> bool {
+        locked(&self.watched).contains(uri)
+    }
+
+    pub(crate) fn watch(&self, uri: &str, on: bool) {
+        let mut watched = locked(&self.watched);
+        if on {
+            watched.insert(uri.to_owned())
+        } else {
+            watched.remove(uri)
+        };
+    }
+
+    /// Whether the user has agreed: from the second time of asking on.
+    pub(crate) fn consents(&self) -> bool {
+        self.consented.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn revision(&self) -> Option<String> {
@@ -46,7 +75,10 @@ impl Conversation {
 pub(crate) struct Engine {
     pub(crate) profile: Profile,
     tools: Mutex<Vec<(String, String)>>,
-    changes: broadcast::Sender<String>,
+    pub(crate) offer: Offer,
+    pub(crate) tasks: Mutex<BTreeMap<String, Task>>,
+    pub(crate) transcript: Transcript,
+    changes: broadcast::Sender<Change>,
     facts: Mutex<BTreeMap<String, String>>,
     cancelled: Mutex<Vec<String>>,
     /// Who waits for the client's response to a request of ours, by raw id.
@@ -58,6 +90,9 @@ impl Engine {
     pub(crate) fn new(profile: Profile) -> Self {
         let tools = profile.tools.iter().map(|t| (tool_name(t), t.clone())).collect();
         Self {
+            offer: Offer::default(),
+            tasks: Mutex::default(),
+            transcript: Transcript::new(profile.record.clone()),
             profile,
             tools: Mutex::new(tools),
             changes: broadcast::channel(CHANGES).0,
@@ -68,24 +103,31 @@ impl Engine {
         }
     }
 
-    /// Methods of change notifications, as they happen.
-    pub(crate) fn changes(&self) -> broadcast::Receiver<String> {
+    /// Changes, as they happen.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Change> {
         self.changes.subscribe()
     }
 
     /// Tells every open stream of a change; nobody listening is fine.
-    pub(crate) fn announce(&self, method: &str) {
-        drop(self.changes.send(method.to_owned()));
+    pub(crate) fn announce(&self, change: Change) {
+        drop(self.changes.send(change));
     }
 
     pub(crate) fn set_tools(&self, definitions: &[String]) {
         *locked(&self.tools) = definitions.iter().map(|t| (tool_name(t), t.clone())).collect();
-        self.announce(TOOLS_CHANGED);
+        self.announce(TOOLS);
     }
 
     pub(crate) fn add_tool(&self, definition: &str) {
-        locked(&self.tools).push((tool_name(definition), definition.to_owned()));
-        self.announce(TOOLS_CHANGED);
+        self.keep_tool(definition);
+        self.announce(TOOLS);
+    }
+
+    /// Lists it without a word.
+    pub(crate) fn keep_tool(&self, definition: &str) {
+        let mut tools = locked(&self.tools);
+        tools.retain(|(_, known)| !self.profile.whole || known != definition);
+        tools.push((tool_name(definition), definition.to_owned()));
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<String> {
@@ -113,6 +155,7 @@ impl Engine {
     }
 
     pub(crate) fn answer(&self, message: &Message, conversation: &Conversation) -> Reply {
+        self.transcript.note(Way::In, &message.text);
         let Some(method) = message.method.as_deref() else {
             self.responded(message);
             return Reply::end(End::Nothing);
@@ -130,14 +173,23 @@ impl Engine {
         }
     }
 
-    /// A request of ours with this method and parameters, to be sent in the middle of a call.
-    pub(crate) fn interact(&self, method: &str, params: &str) -> Interaction {
-        let (sender, response) = oneshot::channel();
-        let mut asked = locked(&self.asked);
-        let id = format!("\"ask-{}\"", self.asks.fetch_add(1, Ordering::Relaxed));
-        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-        asked.insert(id, sender);
-        Interaction { request, response }
+    /// Requests of ours, to be sent in the middle of a call, and how it goes on with the responses.
+    pub(crate) fn interact(
+        &self,
+        questions: impl Iterator<Item = (&'static str, String)>,
+        then: impl FnOnce(&Self, Vec<String>) -> Reply + Send + 'static,
+    ) -> Interaction {
+        let (mut requests, mut responses) = (Vec::new(), Vec::new());
+        for (method, params) in questions {
+            let (sender, response) = oneshot::channel();
+            let id = format!("\"ask-{}\"", self.asks.fetch_add(1, Ordering::Relaxed));
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+            self.transcript.note(Way::Out, &request);
+            locked(&self.asked).insert(id, sender);
+            requests.push(request);
+            responses.push(response);
+        }
+        Interaction { requests, responses, then: Box::new(then) }
     }
 
     fn responded(&self, message: &Message) {
@@ -170,7 +222,9 @@ impl Engine {
     fn notified(&self, method: &str, message: &Message) -> Reply {
         match method {
             "notifications/initialized" if self.profile.request_roots => {
-                Reply::end(End::Ask(r#"{"jsonrpc":"2.0","id":"roots-1","method":"roots/list"}"#.to_owned()))
+                let request = r#"{"jsonrpc":"2.0","id":"roots-1","method":"roots/list"}"#;
+                self.transcript.note(Way::Out, request);
+                Reply::end(End::Ask(request.to_owned()))
             }
             "notifications/cancelled" => {
                 if let Some(id) = message.params.get("requestId") {
@@ -183,20 +237,24 @@ impl Engine {
     }
 
     fn modern(&self, method: &str, message: &Message, version: &str, nobody: &Conversation) -> Reply {
-        if message.meta("io.modelcontextprotocol/clientCapabilities").is_none() {
+        let Some(capabilities) = message.meta("io.modelcontextprotocol/clientCapabilities") else {
             return Reply::refuse(-32602, 400, "_meta lacks io.modelcontextprotocol/clientCapabilities");
-        }
+        };
         if version != MODERN {
             let mut refusal = Refusal::new(-32022, 400, "unsupported protocol version");
             refusal.data = Some(format!(r#"{{"supported":["{MODERN}"],"requested":{}}}"#, quote(version)));
             return Reply::end(End::Error(refusal));
         }
+        let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
+        let caller = Caller { modern: true, capabilities: &capabilities, conversation: nobody };
         match method {
             "server/discover" => Reply::end(End::Result(self.discover())),
             "tools/list" => self.list(message, true),
-            "tools/call" => self.call(message, nobody, true),
+            "tools/call" => self.call(message, &caller),
             "subscriptions/listen" => Reply::end(End::Listen),
-            _ => Reply::refuse(-32601, 404, format!("no method {method}")),
+            _ => self
+                .offered(method, message, &caller)
+                .unwrap_or_else(|| Reply::refuse(-32601, 404, format!("no method {method}"))),
         }
     }
 
@@ -204,12 +262,20 @@ impl Engine {
         if conversation.revision().is_none() && method != "initialize" && method != "ping" {
             return Reply::refuse(-32600, 400, "not initialized");
         }
+        let capabilities = locked(&conversation.capabilities).clone();
+        let caller = Caller { modern: false, capabilities: &capabilities, conversation };
         match method {
             "initialize" => Reply::end(End::Result(self.initialize(message, conversation))),
-            "ping" | "logging/setLevel" => Reply::end(End::Result("{}".to_owned())),
+            "logging/setLevel" => {
+                *locked(&conversation.log_level) = message.param("level");
+                Reply::end(End::Result("{}".to_owned()))
+            }
+            "ping" => Reply::end(End::Result("{}".to_owned())),
             "tools/list" => self.list(message, false),
-            "tools/call" => self.call(message, conversation, false),
-            _ => Reply::refuse(-32601, 200, format!("no method {method}")),
+            "tools/call" => self.call(message, &caller),
+            _ => self
+                .offered(method, message, &caller)
+                .unwrap_or_else(|| Reply::refuse(-32601, 200, format!("no method {method}"))),
         }
     }
 
@@ -218,16 +284,35 @@ impl Engine {
         let asked = message.param("protocolVersion").unwrap_or_default();
         let agreed = if LEGACY.contains(&asked.as_str()) && asked.as_str() <= cap { &asked } else { cap };
         *locked(&conversation.revision) = Some(agreed.to_owned());
+        let declared = message.params.get("capabilities").map_or("{}", |raw| raw.get());
+        *locked(&conversation.capabilities) = serde_json::from_str(declared).unwrap_or_default();
+        let capabilities = self.capabilities(agreed);
         format!(
-            r#"{{"protocolVersion":"{agreed}","capabilities":{CAPABILITIES},"serverInfo":{},"instructions":"a fake"}}"#,
+            r#"{{"protocolVersion":"{agreed}","capabilities":{capabilities},"serverInfo":{},"instructions":"a fake"}}"#,
             self.server_info()
         )
     }
 
     fn discover(&self) -> String {
         let (ttl, info) = (self.profile.ttl_ms, self.server_info());
+        let capabilities = self.capabilities(MODERN);
         format!(
-            r#"{{"resultType":"complete","supportedVersions":["{MODERN}"],"capabilities":{CAPABILITIES},"instructions":"a fake","ttlMs":{ttl},"cacheScope":"public","_meta":{{"io.modelcontextprotocol/serverInfo":{info}}}}}"#
+            r#"{{"resultType":"complete","supportedVersions":["{MODERN}"],"capabilities":{capabilities},"instructions":"a fake","ttlMs":{ttl},"cacheScope":"public","_meta":{{"io.modelcontextprotocol/serverInfo":{info}}}}}"#
+        )
+    }
+
+    fn capabilities(&self, revision: &str) -> String {
+        if !self.profile.whole {
+            return CAPABILITIES.to_owned();
+        }
+        let completions = if revision == LEGACY[0] { "" } else { r#","completions":{}"# };
+        let tasks = match revision {
+            MODERN => r#","extensions":{"io.modelcontextprotocol/tasks":{},"io.modelcontextprotocol/ui":{}}"#,
+            "2025-11-25" => r#","tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#,
+            _ => "",
+        };
+        format!(
+            r#"{{"tools":{{"listChanged":true}},"prompts":{{"listChanged":true}},"resources":{{"subscribe":true,"listChanged":true}},"logging":{{}}{completions}{tasks}}}"#
         )
     }
 
@@ -241,10 +326,7 @@ impl Engine {
             return Reply::refuse(-32602, 200, "invalid cursor");
         };
         let next = next.map(|c| format!(r#","nextCursor":{}"#, quote(&c))).unwrap_or_default();
-        let hints = match modern {
-            true => format!(r#","ttlMs":{},"cacheScope":"public""#, self.profile.ttl_ms),
-            false => String::new(),
-        };
+        let hints = self.hints(modern);
         Reply::end(End::Result(complete(modern, &format!(r#""tools":[{}]{next}{hints}"#, page.join(",")))))
     }
 
@@ -271,27 +353,62 @@ impl Engine {
         }
     }
 
-    fn call(&self, message: &Message, conversation: &Conversation, modern: bool) -> Reply {
-        let name = message.param("name").unwrap_or_default();
-        if self.tool(&name).is_none() {
-            return Reply::refuse(-32602, 200, format!("unknown tool {name}"));
+    /// One page of a list that does not know the odd ways of paging.
+    pub(crate) fn page_of(&self, member: &str, all: Vec<String>, message: &Message, modern: bool) -> Reply {
+        let place = match message.param("cursor") {
+            None => Some(0),
+            Some(cursor) => cursor.strip_prefix("at:").and_then(|at| at.parse::<usize>().ok()),
+        };
+        let Some(place) = place.filter(|place| *place <= all.len()) else {
+            return Reply::refuse(-32602, 200, "invalid cursor");
+        };
+        let size = if let Paging::Size(size) = self.profile.paging { size } else { usize::MAX };
+        let end = place.saturating_add(size).min(all.len());
+        let next = if end < all.len() { format!(r#","nextCursor":"at:{end}""#) } else { String::new() };
+        let items = all[place..end].join(",");
+        let members = format!(r#""{member}":[{items}]{next}{}"#, self.hints(modern));
+        Reply::end(End::Result(complete(modern, &members)))
+    }
+
+    /// Raw caching hints, with a comma before them.
+    pub(crate) fn hints(&self, modern: bool) -> String {
+        match modern {
+            true => format!(r#","ttlMs":{},"cacheScope":"public""#, self.profile.ttl_ms),
+            false => String::new(),
         }
+    }
+
+    fn call(&self, message: &Message, caller: &Caller<'_>) -> Reply {
+        let name = message.param("name").unwrap_or_default();
+        let Some(definition) = self.tool(&name) else {
+            return Reply::refuse(-32602, 200, format!("unknown tool {name}"));
+        };
         if self.profile.hang_on.as_deref() == Some(&name) {
             return Reply::end(End::Never);
         }
         if self.profile.crash_on.as_deref() == Some(&name) {
             return Reply::end(End::Crash);
         }
+        let wants_task = !caller.modern && message.params.contains_key("task");
+        if self.profile.whole && wants_task && !definition.contains("taskSupport") {
+            return Reply::refuse(-32601, 200, "this tool runs as no task");
+        }
+        let log_level = match caller.modern {
+            true => message.meta("io.modelcontextprotocol/logLevel").map(|level| level.replace('"', "")),
+            false => Some(locked(&caller.conversation.log_level).clone().unwrap_or_else(|| "debug".into())),
+        };
         behaviour::call(&Call {
             name: &name,
             arguments: message.params.get("arguments").map_or("{}", |a| a.get()),
             token: message.meta("progressToken"),
-            logs: !modern || message.meta("io.modelcontextprotocol/logLevel").is_some(),
+            log_level,
+            capabilities: caller.capabilities,
+            wants_task,
             responses: message.params.get("inputResponses").map(|r| r.get()),
             state: message.params.get("requestState").map(|s| s.get()),
-            modern,
+            modern: caller.modern,
             engine: self,
-            conversation,
+            conversation: caller.conversation,
         })
     }
 }
@@ -335,7 +452,6 @@ fn tool_name(definition: &str) -> String {
     members(definition).and_then(|m| m.get("name").and_then(|n| string(n))).unwrap_or_default()
 }
 
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"logging":{}}"#;
 
 /// Changes a slow stream may lag behind before it misses some.

@@ -2,6 +2,8 @@
 //!
 //! Nothing here is made by a serialiser: what a constant holds is what goes over the wire.
 
+use crate::profile::Era;
+
 macro_rules! odd_members {
     () => {
         concat!(
@@ -81,6 +83,51 @@ pub const DEFAULT_TOOLS: &[&str] = &[
 /// The tool that `--list-changed-after` and [`crate::http::HttpFake::add_tool`] tests add.
 pub const LATE_TOOL: &str =
     r#"{"name":"late","description":"Appeared while running","inputSchema":{"type":"object"}}"#;
+
+/// The definitions of a server with the whole protocol: those of the default tools that every revision's schema takes
+/// (`odd` is none of them), and those that ask, change, or run as tasks.
+pub fn whole_tools(era: Era) -> Vec<String> {
+    let usual = DEFAULT_TOOLS.iter().filter(|tool| **tool != ODD_TOOL).map(|&tool| tool.to_owned());
+    let plain = WHOLE_TOOLS.iter().map(|name| {
+        format!(r#"{{"name":"{name}","description":"Tool {name}","inputSchema":{{"type":"object"}}}}"#)
+    });
+    let view = r#"{"name":"view","description":"Has a view","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://fake/view"}}}"#;
+    let tasks = TASK_TOOLS.iter().map(|(name, support)| {
+        let execution = match era {
+            Era::Modern => String::new(),
+            _ => format!(r#","execution":{{"taskSupport":"{support}"}}"#),
+        };
+        format!(r#"{{"name":"{name}","description":"May take long","inputSchema":{{"type":"object"}}{execution}}}"#)
+    });
+    usual.chain(plain).chain([view.to_owned()]).chain(tasks).collect()
+}
+
+const WHOLE_TOOLS: &[&str] = &[
+    "ask_form",
+    "ask_url",
+    "ask_twice",
+    "ask_two",
+    "ask_stateless",
+    "come_again",
+    "sample",
+    "sample_tools",
+    "roots",
+    "needs_url",
+    "touch_tools",
+    "touch_prompts",
+    "touch_resources",
+    "cry_wolf",
+    "update_resource",
+    "everything",
+    "array",
+];
+
+const TASK_TOOLS: &[(&str, &str)] = &[
+    ("slow_task", "required"),
+    ("task_ask", "required"),
+    ("failing_task", "required"),
+    ("maybe_task", "optional"),
+];
 
 /// `count` definitions: the default tools first, then generated ones named `tool_00012` that act like `echo`.
 pub fn tools(count: usize) -> Vec<String> {

@@ -31,6 +31,7 @@ use self::service::{Shared, serve};
 use crate::{
     engine::{Engine, locked},
     profile::Profile,
+    transcript::Line,
 };
 
 /// One request as it arrived.
@@ -153,6 +154,11 @@ impl HttpFake {
     /// A legacy call that was cancelled is answered all the same, as servers may.
     pub fn cancelled(&self) -> Vec<String> {
         self.shared.engine.cancelled()
+    }
+
+    /// What it took and asked, if its profile has it kept.
+    pub fn transcript(&self) -> Vec<Line> {
+        self.shared.engine.transcript.lines()
     }
 
     /// Lists this raw definition too, and tells every open stream.

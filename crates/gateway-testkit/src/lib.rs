@@ -8,6 +8,8 @@
 //! - [`client`]: a client for both eras, and [`client::raw`] for what no client would send.
 //! - [`fixtures`]: literal definitions and results to compare bytes with.
 //! - [`Profile`]: what a fake offers.
+//! - [`client::peer`]: a client of the whole protocol, which answers questions and keeps a record.
+//! - [`schema`]: the published JSON Schemas, and whether what a record holds keeps to them.
 //! - [`scenario`]: whole scenarios against a gateway program.
 //!
 //! ```
@@ -29,11 +31,16 @@ pub mod client;
 pub mod fixtures;
 pub mod http;
 pub mod scenario;
+pub mod schema;
 pub mod stdio;
+pub mod transcript;
 
 mod behaviour;
+mod changes;
 mod engine;
+mod events;
 mod message;
+mod offer;
 mod profile;
 mod reply;
 

@@ -1,12 +1,16 @@
 //! What a fake server offers, in either transport.
 
-use crate::fixtures;
+use crate::{fixtures, transcript::Recording};
 
 /// The modern revision the fakes speak.
 pub const MODERN: &str = "2026-07-28";
 
 /// The legacy revisions the fakes speak, oldest first.
 pub const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// Log levels, the least first.
+pub(crate) const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// Which of the two protocol eras a fake serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,6 +79,19 @@ pub struct Profile {
     pub request_roots: bool,
     /// `ttlMs` of modern lists.
     pub ttl_ms: u64,
+    /// The whole protocol is offered: prompts, resources, completion, questions, tasks.
+    pub whole: bool,
+    /// A file that makes several processes one server: what happens to one happens to all.
+    pub together: Option<String>,
+    /// Where what it takes, and what it asks, is recorded.
+    pub record: Recording,
+}
+
+impl Profile {
+    /// A server of this era with everything the protocol has.
+    pub fn whole(era: Era) -> Self {
+        Self { era, whole: true, tools: fixtures::whole_tools(era), ..Self::default() }
+    }
 }
 
 impl Default for Profile {
@@ -91,6 +108,9 @@ impl Default for Profile {
             progress_always: 0,
             request_roots: false,
             ttl_ms: 0,
+            whole: false,
+            together: None,
+            record: Recording::Off,
         }
     }
 }

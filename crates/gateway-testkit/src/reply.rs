@@ -1,14 +1,10 @@
 //! What a fake server is about to send for one message.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use tokio::sync::oneshot;
 
-use crate::{
-    behaviour,
-    engine::complete,
-    message::{Refusal, members},
-};
+use crate::{engine::Engine, message::Refusal};
 
 /// Notifications to come, made one at a time: a million of them cost no memory.
 pub(crate) type Notices = Box<dyn Iterator<Item = String> + Send>;
@@ -36,7 +32,7 @@ pub(crate) enum End {
     Nothing,
     /// A request of our own follows a notification.
     Ask(String),
-    /// A legacy call that waits for the client's answer to a request, then ends.
+    /// A legacy request that waits for the client's answers to requests of ours, then goes on.
     Interact(Interaction),
     /// `subscriptions/listen`: acknowledged, then open until cancelled.
     Listen,
@@ -45,24 +41,32 @@ pub(crate) enum End {
     Crash,
 }
 
-/// A server request in mid-call.
-#[derive(Debug)]
+type Then = Box<dyn FnOnce(&Engine, Vec<String>) -> Reply + Send>;
+
+/// Server requests in mid-call, sent at once.
 pub(crate) struct Interaction {
-    /// The whole request.
-    pub(crate) request: String,
-    /// Gets the whole response.
-    pub(crate) response: oneshot::Receiver<String>,
+    /// The whole requests.
+    pub(crate) requests: Vec<String>,
+    /// Each gets the whole response.
+    pub(crate) responses: Vec<oneshot::Receiver<String>>,
+    /// How it goes on.
+    pub(crate) then: Then,
+}
+
+impl fmt::Debug for Interaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interaction").field("requests", &self.requests).finish_non_exhaustive()
+    }
 }
 
 impl Interaction {
-    /// What the call ends with: the raw `result` of the client's response, or `null` if it refused.
-    pub(crate) async fn result(self) -> String {
-        let response = self.response.await.unwrap_or_default();
-        let result = members(&response).and_then(|m| m.get("result").map(|r| r.get().to_owned()));
-        complete(
-            false,
-            &behaviour::structured(&format!(r#"{{"answer":{}}}"#, result.as_deref().unwrap_or("null"))),
-        )
+    /// What follows once everything is answered.
+    pub(crate) async fn answered(self, engine: &Engine) -> Reply {
+        let mut texts = Vec::with_capacity(self.responses.len());
+        for response in self.responses {
+            texts.push(response.await.unwrap_or_default());
+        }
+        (self.then)(engine, texts)
     }
 }
 
@@ -79,6 +83,12 @@ impl Reply {
 
     pub(crate) fn refuse(code: i64, status: u16, message: impl Into<String>) -> Self {
         Self::end(End::Error(Refusal::new(code, status, message)))
+    }
+
+    /// With these notifications before its end.
+    pub(crate) fn telling(self, notices: Vec<String>) -> Self {
+        let streams = !notices.is_empty();
+        Self { notices: Box::new(notices.into_iter()), streams, ..self }
     }
 
     /// Whether nothing has to be waited for.

@@ -36,6 +36,9 @@
 //! | `--progress-always N` | N progress notifications before every answer to a call with a token |
 //! | `--faulty-while FILE` | faults count only if FILE is there when the process starts: remove it to heal |
 //! | `--starts-file FILE` | appends a line with the pid at each start |
+//! | `--whole` | offers the whole protocol: prompts, resources, completion, questions, tasks |
+//! | `--together FILE` | processes with the same FILE are one server: a list that changes in one changes in all |
+//! | `--record FILE` | appends every message it takes (`PID < message`) and asks (`PID > message`) |
 //! | `--requests-file FILE` | appends a line for each request it takes: pid, method, raw arguments |
 //! | `--control FILE` | FILE holds the fault of the moment, looked at at the start and for each request: `exit`, `hang`, `garbage`, nothing |
 //! | `--new-session` | leads a session of its own |
@@ -69,6 +72,7 @@ use self::{
     process::{close_stdout, flood, ignore_term, note_start, start_grandchildren},
 };
 use crate::{
+    changes::Filter,
     engine::{Conversation, Engine, acknowledgement, locked, subscription},
     fixtures,
     message::{self, Message, Refusal},
@@ -143,6 +147,10 @@ async fn serve(options: Options, facts: Vec<(&'static str, String)>) -> i32 {
         tokio::spawn(change(Arc::clone(&fake), after));
     }
     tokio::spawn(tell_changes(Arc::clone(&fake)));
+    if fake.options.profile.together.is_some() {
+        let (fake, read) = (Arc::clone(&fake), fake.engine.catch_up());
+        tokio::spawn(async move { fake.engine.follow(read).await });
+    }
     read(&fake).await;
     if fake.options.ignore_eof {
         std::future::pending::<()>().await;
@@ -220,9 +228,11 @@ impl Fake {
             End::Result(result) => self.answered(message, &message::result(id, &result)).await,
             End::Error(refusal) => self.answered(message, &refusal.render(Some(id))).await,
             End::Interact(interaction) => {
-                self.line(&interaction.request).await;
-                let result = interaction.result().await;
-                self.answered(message, &message::result(id, &result)).await;
+                for request in &interaction.requests {
+                    self.line(request).await;
+                }
+                let then = interaction.answered(&self.engine).await;
+                Box::pin(self.answer(message, then)).await;
             }
             End::Ask(request) => self.line(&request).await,
             End::Garbage => self.line(r#"{"jsonrpc":"2.0", oops"#).await,
@@ -278,11 +288,12 @@ impl Fake {
 
     /// Runs until the request is cancelled.
     async fn listen(&self, message: &Message) {
-        let mut changes = self.engine.changes();
+        let (mut changes, filter, meta) = (self.engine.changes(), Filter::of(message), subscription(message));
         self.line(&acknowledgement(message)).await;
-        let params = format!(r#"{{"_meta":{}}}"#, subscription(message));
-        while let Ok(method) = changes.recv().await {
-            self.line(&message::notification(&method, &params)).await;
+        while let Ok(change) = changes.recv().await {
+            if let Some(text) = change.modern(&filter, &meta) {
+                self.line(&text).await;
+            }
         }
     }
 }
@@ -347,9 +358,11 @@ async fn change(fake: Arc<Fake>, after: Duration) {
 /// Legacy clients hear of changes without asking.
 async fn tell_changes(fake: Arc<Fake>) {
     let mut changes = fake.engine.changes();
-    while let Ok(method) = changes.recv().await {
-        if fake.conversation.revision().is_some() {
-            fake.line(&format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).await;
+    while let Ok(change) = changes.recv().await {
+        if fake.conversation.revision().is_some()
+            && let Some(text) = change.legacy(&fake.conversation)
+        {
+            fake.line(&text).await;
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct HttpClient {
     host: String,
     path: String,
     speaks: Speaks,
+    /// What a legacy handshake declares, as raw JSON.
+    capabilities: String,
     headers: Vec<(String, String)>,
     session: Mutex<Option<String>>,
     /// The revision a legacy handshake agreed on.
@@ -52,6 +54,7 @@ impl HttpClient {
             host,
             path: uri.path().to_owned(),
             speaks,
+            capabilities: "{}".to_owned(),
             headers: Vec::new(),
             session: Mutex::default(),
             revision: Mutex::default(),
@@ -67,6 +70,13 @@ impl HttpClient {
         Ok(client)
     }
 
+    /// Declares this raw JSON of capabilities in a legacy handshake.
+    #[must_use]
+    pub fn declaring(mut self, capabilities: &str) -> Self {
+        capabilities.clone_into(&mut self.capabilities);
+        self
+    }
+
     /// Adds a header to all requests (`Authorization`, `Origin`).
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
@@ -79,7 +89,8 @@ impl HttpClient {
         let Speaks::Legacy(revision) = &self.speaks else { return Ok(Answer::default()) };
         *locked(&self.session) = None;
         *locked(&self.revision) = None;
-        let answer = self.request("\"init\"", "initialize", &initialize_params(revision)).await?;
+        let answer =
+            self.request("\"init\"", "initialize", &initialize_params(revision, &self.capabilities)).await?;
         let agreed = answer.result_member("protocolVersion").ok_or_else(|| {
             io::Error::other(format!("handshake refused: {} {}", answer.status, answer.text))
         })?;
@@ -88,6 +99,11 @@ impl HttpClient {
         *locked(&self.session) = session.map(str::to_owned);
         self.notify("notifications/initialized", "{}").await?;
         Ok(answer)
+    }
+
+    /// The revision a legacy handshake agreed on.
+    pub fn revision(&self) -> Option<String> {
+        locked(&self.revision).clone()
     }
 
     /// The session of a legacy client.

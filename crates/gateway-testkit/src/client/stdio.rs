@@ -63,7 +63,7 @@ impl StdioClient {
     pub async fn spawn(mut command: Command, speaks: Speaks) -> io::Result<Self> {
         let client = Self::spawn_silently(&mut command, speaks)?;
         if let Speaks::Legacy(revision) = &client.speaks {
-            client.raw_request("\"init\"", "initialize", &initialize_params(revision)).await?;
+            client.raw_request("\"init\"", "initialize", &initialize_params(revision, "{}")).await?;
             client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
         }
         Ok(client)

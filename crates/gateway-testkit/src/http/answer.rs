@@ -11,7 +11,8 @@ use super::{
     service::{Answered, EVENT_STREAM, Exchange, JSON, Shared},
 };
 use crate::{
-    engine::{acknowledgement, locked, subscription},
+    changes::{Change, Filter},
+    engine::{Conversation, acknowledgement, locked, subscription},
     message::{self, Message, Refusal},
     reply::{End, Reply},
 };
@@ -63,6 +64,11 @@ impl Exchange {
             tap.endless(id, true).await;
             return Err(Gone);
         }
+        self.tell(tap, message, reply).await
+    }
+
+    async fn tell(&self, tap: &Tap, message: &Message, reply: Reply) -> Result<(), Gone> {
+        let id = message.id.as_deref().unwrap_or("null");
         for notice in reply.notices {
             if !reply.pace.is_zero() {
                 tokio::time::sleep(reply.pace).await;
@@ -76,8 +82,11 @@ impl Exchange {
             End::Garbage => tap.last_event("{oops").await,
             End::Listen => self.listen(tap, message).await,
             End::Interact(interaction) => {
-                tap.event(&interaction.request).await?;
-                tap.last_event(&message::result(id, &interaction.result().await)).await
+                for request in &interaction.requests {
+                    tap.event(request).await?;
+                }
+                let then = interaction.answered(&self.shared.engine).await;
+                Box::pin(self.tell(tap, message, then)).await
             }
             _ => std::future::pending().await,
         }
@@ -86,9 +95,11 @@ impl Exchange {
     async fn listen(&self, tap: &Tap, message: &Message) -> Result<(), Gone> {
         let mut changes = self.shared.engine.changes();
         tap.event(&acknowledgement(message)).await?;
-        let params = format!(r#"{{"_meta":{}}}"#, subscription(message));
-        while let Ok(method) = changes.recv().await {
-            tap.event(&message::notification(&method, &params)).await?;
+        let (filter, meta) = (Filter::of(message), subscription(message));
+        while let Ok(change) = changes.recv().await {
+            if let Some(text) = change.modern(&filter, &meta) {
+                tap.event(&text).await?;
+            }
         }
         Ok(())
     }
@@ -96,7 +107,8 @@ impl Exchange {
     pub(crate) async fn pushed(
         &self,
         tap: &Tap,
-        mut changes: broadcast::Receiver<String>,
+        conversation: &Conversation,
+        mut changes: broadcast::Receiver<Change>,
         mut pushes: broadcast::Receiver<String>,
     ) -> Result<(), Gone> {
         tap.open().await?;
@@ -106,8 +118,10 @@ impl Exchange {
         }
         loop {
             tokio::select! {
-                Ok(method) = changes.recv() => {
-                    tap.event(&format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).await?;
+                Ok(change) = changes.recv() => {
+                    if let Some(text) = change.legacy(conversation) {
+                        tap.event(&text).await?;
+                    }
                 }
                 Ok(text) = pushes.recv() => tap.event(&text).await?,
                 else => return Ok(()),

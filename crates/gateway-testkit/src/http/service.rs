@@ -249,18 +249,21 @@ impl Exchange {
         if !self.faults.get_stream || self.shared.engine.profile.era == Era::Modern {
             return Ok(self.empty(405));
         }
-        if self.faults.sessions
-            && let Err(refusal) = self.known_session()
-        {
-            return Ok(self.refuse(&refusal, None));
-        }
+        let conversation = match self.faults.sessions {
+            true => self.known_session(),
+            false => Ok(Arc::clone(&self.shared.nobody)),
+        };
+        let conversation = match conversation {
+            Ok(conversation) => conversation,
+            Err(refusal) => return Ok(self.refuse(&refusal, None)),
+        };
         let (tap, body) = pipe(&self.faults);
         let answer = self.response(200, Some(EVENT_STREAM), body);
         // Subscribed before the answer goes out, so that nothing announced after it is missed.
         let (changes, pushes) = (self.shared.engine.changes(), self.shared.pushes.subscribe());
         tokio::spawn(async move {
             tokio::select! {
-                _ = self.pushed(&tap, changes, pushes) => {}
+                _ = self.pushed(&tap, &conversation, changes, pushes) => {}
                 () = tap.gone() => {}
             }
         });

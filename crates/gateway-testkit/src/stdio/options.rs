@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use crate::{
     fixtures,
     profile::{Era, LEGACY, Paging, Probe, Profile},
+    transcript::Recording,
 };
 
 /// How fast stderr is flooded.
@@ -62,6 +63,9 @@ impl Options {
                 return Err(format!("unknown switch {switch}"));
             }
         }
+        if options.profile.whole {
+            options.profile.tools = fixtures::whole_tools(options.profile.era);
+        }
         Ok(options.healed())
     }
 
@@ -92,6 +96,7 @@ impl Options {
             "--foreign-id" => &mut self.foreign_id,
             "--stop-reading" => &mut self.stop_reading,
             "--crlf" => &mut self.crlf,
+            "--whole" => &mut self.profile.whole,
             "--request-roots" => &mut self.profile.request_roots,
             "--same-cursor" => return self.page(Paging::SameCursor),
             "--endless-pages" => return self.page(Paging::Endless),
@@ -131,6 +136,8 @@ impl Options {
             "--start-delay" => self.start_delay = rest.millis(switch)?,
             "--faulty-while" => self.faulty_while = Some(rest.text(switch)?),
             "--starts-file" => self.starts_file = Some(rest.text(switch)?),
+            "--together" => self.profile.together = Some(rest.text(switch)?),
+            "--record" => self.profile.record = Recording::File(rest.text(switch)?),
             "--requests-file" => self.requests_file = Some(rest.text(switch)?),
             "--control" => self.control = Some(rest.text(switch)?),
             "--lifetime" => self.lifetime = Some(rest.millis(switch)?),
