@@ -38,8 +38,11 @@ pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Revision, An
 
 /// The result of a handshake.
 pub(crate) fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
-    let tail = &visit.rules.rendered.initialize_tail;
-    let answer = Answer::result(id, format!(r#"{{"protocolVersion":"{revision}"{tail}"#).as_bytes());
+    let identity = visit.rules.config.identity.as_str();
+    let text = format!(
+        r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{identity}}}"#
+    );
+    let answer = Answer::result(id, text.as_bytes());
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
     answer
 }
@@ -112,6 +115,7 @@ fn manner(session: &Arc<Session>) -> Manner<'static> {
         revision: session.revision(),
         key: session.key(),
         capabilities: ClientCapabilities::none(),
+        declared: ClientCapabilities::none(),
         log_level: None,
         mirrored: None,
         session: Some(session.clone()),

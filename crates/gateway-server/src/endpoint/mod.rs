@@ -7,16 +7,19 @@ mod interview;
 pub(crate) mod legacy;
 mod list;
 pub(crate) mod modern;
-mod request;
+pub(crate) mod request;
+mod rounds;
+mod task;
 
 use std::sync::Arc;
 
-use gateway_domain::{DownstreamFault, Error, InternalError, View};
+use gateway_domain::{DownstreamFault, Era, Error, InternalError, View};
 use gateway_protocol::RequestId;
 
 pub(crate) use self::{
     answer::{Answer, Payload},
-    conversation::Conversation,
+    conversation::{Conversation, Speaker},
+    task::required as tasks_required,
 };
 use crate::{auth::Principal, edge::Edge, rescue::rescue, rules::Rules};
 
@@ -46,8 +49,13 @@ impl From<Answer> for Reply {
     }
 }
 
-/// The answer to a request that failed, which is logged by whose fault it is.
+/// As [`failed_towards`], where both eras are told the same or only this one is there.
 pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
+    failed_towards(error, Era::Modern, id)
+}
+
+/// The answer to a request that failed, which is logged by whose fault it is.
+pub(crate) fn failed_towards(error: &Error, era: Era, id: &RequestId) -> Answer {
     match error {
         Error::Caller(_) => {}
         // That it is left alone was logged once; this is each of those who try all the same.
@@ -59,7 +67,7 @@ pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
         }
         Error::Internal(_) => tracing::error!(%error, "a request failed"),
     }
-    rescue(error).answer(Some(id))
+    rescue(error).towards(era).answer(Some(id))
 }
 
 fn panicked(what: &'static str) -> Error {

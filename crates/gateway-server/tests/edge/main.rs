@@ -17,6 +17,10 @@ mod lists;
 #[cfg(test)]
 mod modern;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
+mod rounds;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

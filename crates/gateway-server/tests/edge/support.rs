@@ -29,6 +29,11 @@ pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const OURS: &str =
     r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"gateway","title":"Gateway","version":"1"}}"#;
 
+/// What the downstreams can do.
+pub(crate) const OFFER: &str = r#"{"tools":{"listChanged":true}}"#;
+/// All that any can.
+pub(crate) const WHOLE_OFFER: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"extensions":{"io.modelcontextprotocol/tasks":{},"x.y/z":{}}}"#;
+
 /// What the ports were told, and what they say.
 pub(crate) struct World {
     pub(crate) generation: watch::Sender<u64>,
@@ -36,7 +41,10 @@ pub(crate) struct World {
     pub(crate) generations: Mutex<Generations>,
     pub(crate) offer: Mutex<Offer>,
     /// Who watches which resource, while it does.
-    pub(crate) watched: Mutex<Vec<(String, std::sync::Weak<dyn Updates>)>>,
+    pub(crate) watched: Mutex<Vec<(String, std::sync::Weak<Watch>)>>,
+    /// What calls of `files__script` end with, in order, and what they were.
+    pub(crate) script: Mutex<std::collections::VecDeque<Outcome>>,
+    pub(crate) asked: Mutex<Vec<Call>>,
     pub(crate) page: Mutex<RawJson>,
     /// Calls of `hang` and `slow` that have begun, were dropped unfinished, or finished.
     pub(crate) begun: AtomicUsize,
@@ -59,11 +67,10 @@ impl World {
         Arc::new(Self {
             generation: watch::Sender::new(1),
             generations: Mutex::default(),
-            offer: Mutex::new(Offer {
-                capabilities: object(r#"{"tools":{"listChanged":true}}"#),
-                instructions: None,
-            }),
+            offer: Mutex::new(Offer { capabilities: object(OFFER), instructions: None }),
             watched: Mutex::default(),
+            script: Mutex::default(),
+            asked: Mutex::default(),
             page: Mutex::new(RawJson::parse(r#"[{"name":"files__echo","n":1.0}]"#).unwrap()),
             begun: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
@@ -85,6 +92,24 @@ impl World {
             sessions: self.clone(),
             subscriptions: self.clone(),
         }
+    }
+
+    /// Those who watch a resource are told.
+    pub(crate) fn update(&self, uri: &str, params: &str) {
+        for (watched, updates) in self.watched.lock().unwrap().iter() {
+            if let Some(updates) = updates.upgrade().filter(|_| watched == uri) {
+                updates.0.updated(object(params));
+            }
+        }
+    }
+
+    /// How many subscriptions there are.
+    pub(crate) fn watching(&self) -> usize {
+        self.watched.lock().unwrap().iter().filter(|(_, guard)| guard.strong_count() > 0).count()
+    }
+
+    pub(crate) fn offer_all(&self) {
+        self.offer.lock().unwrap().capabilities = object(WHOLE_OFFER);
     }
 
     /// The list of tools changes.
@@ -211,13 +236,18 @@ impl Drop for Running<'_> {
     }
 }
 
-fn object(text: impl Into<String>) -> RawObject {
+pub(crate) fn object(text: impl Into<String>) -> RawObject {
     RawObject::parse(text.into()).unwrap()
 }
 
 #[async_trait]
 impl Dispatcher for World {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        let scripted = self.script.lock().unwrap().pop_front();
+        if let Some(outcome) = scripted {
+            self.asked.lock().unwrap().push(call);
+            return Ok(outcome);
+        }
         let Target::Exposed { subject, .. } = &call.target else { panic!("the edge does not resolve") };
         let Subject::Tool { name, .. } = subject else { return self.other(&call, subject) };
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
@@ -317,6 +347,9 @@ impl Sessions for World {
     }
 }
 
+/// One subscription, while it is held.
+pub(crate) struct Watch(Arc<dyn Updates>);
+
 #[async_trait]
 impl Subscriptions for World {
     async fn subscribe(
@@ -335,8 +368,9 @@ impl Subscriptions for World {
         if uri.contains("hang") {
             std::future::pending::<()>().await;
         }
-        self.watched.lock().unwrap().push((uri.to_string(), Arc::downgrade(&updates)));
-        Ok(Subscription::new(updates))
+        let watch = Arc::new(Watch(updates));
+        self.watched.lock().unwrap().push((uri.to_string(), Arc::downgrade(&watch)));
+        Ok(Subscription::new(watch))
     }
 }
 
@@ -431,6 +465,13 @@ pub(crate) async fn raw(addr: SocketAddr, text: &str) -> Raw {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Raw { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+/// The member of params that declares these capabilities, beside what a client puts there anyway.
+pub(crate) fn declaring(capabilities: &str) -> String {
+    format!(
+        r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{capabilities}}}"#
+    )
 }
 
 /// A modern envelope.
