@@ -115,6 +115,11 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
         config.clients.iter().map(|client| ClientKey::new(&client.name, client.key.expose())).collect();
     server.allowed_hosts = config.allowed_hosts.clone();
     server.allowed_origins = config.allowed_origins.clone();
+    server.state_key.clone_from(&config.questions.state_key);
+    server.label_questions = config.questions.label;
+    server.extensions.clone_from(&config.extensions);
+    server.limits.question_time = config.questions.time;
+    server.limits.question_rounds = config.questions.rounds;
     let (limits, given) = (&mut server.limits, &config.limits);
     limits.connections = given.connections;
     limits.connections_per_peer = given.connections_per_peer;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gateway_domain::DownstreamName;
+use gateway_server::StateKey;
 use http::{HeaderName, Uri};
 
 use super::secret::Secret;
@@ -137,23 +138,6 @@ pub(crate) struct Questions {
     pub(crate) state_key: Option<StateKey>,
     /// Whether users are shown which downstream asks.
     pub(crate) label: bool,
-}
-
-/// A key that is never shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StateKey(pub(super) [u8; 32]);
-
-impl StateKey {
-    /// The key, for the one place that uses it.
-    pub(crate) fn expose(&self) -> [u8; 32] {
-        self.0
-    }
-}
-
-impl fmt::Debug for StateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
 }
 
 /// How the catalogue is kept.

@@ -36,8 +36,8 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 pub(crate) use checked::{
-    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Questions, Reach, Reload,
-    Remote, Sharing,
+    Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
+    Sharing,
 };
 pub(crate) use file::Files;
 pub(crate) use layers::Environment;

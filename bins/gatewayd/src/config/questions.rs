@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gateway_server::StateKey;
 
-use super::checked::{Questions, StateKey};
+use super::checked::Questions;
 use super::gateway::{HOUR, MANY};
 use super::problem::Fault;
 use super::reader::{Item, Table};
@@ -29,10 +30,11 @@ fn key(item: &Item<'_>) -> Option<StateKey> {
     if item.is_dormant() {
         return None;
     }
-    let bytes = STANDARD.decode(secret.expose().trim()).ok().and_then(|bytes| bytes.try_into().ok());
+    let bytes = STANDARD.decode(secret.expose().trim()).ok();
+    let bytes: Option<[u8; 32]> = bytes.and_then(|bytes| bytes.try_into().ok());
     if bytes.is_none() {
         let fault = Fault::new("a state key is 32 bytes in base64");
         item.report(fault.hint("make one with: head -c 32 /dev/urandom | base64"));
     }
-    bytes.map(StateKey)
+    bytes.map(StateKey::from)
 }
