@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use gateway_domain::{CallerError, ClientCapabilities, Era, JsonKind, RawJson};
+use gateway_domain::{CallerError, ClientCapabilities, Era, JsonKind, Offer, RawJson};
 use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, method};
 use tokio::task::JoinSet;
 
@@ -39,8 +39,9 @@ pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Revision, An
 /// The result of a handshake.
 pub(crate) fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
     let identity = visit.rules.config.identity.as_str();
+    let instructions = visit.rules.rendered.instructions(&Offer::default());
     let text = format!(
-        r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{identity}}}"#
+        r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{identity}{instructions}}}"#
     );
     let answer = Answer::result(id, text.as_bytes());
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);

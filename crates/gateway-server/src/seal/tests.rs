@@ -97,7 +97,7 @@ fn a_task_is_its_callers() {
     let (desk, task) = (Caller::client("desk"), TaskHandle { downstream: Some(files()), object });
     let id = seal.task(&task, &desk).unwrap();
     assert_eq!(seal.open_task(&id, &desk).unwrap(), (files(), "t 1".to_owned()));
-    for (id, caller) in [(id.as_str(), Caller::client("lab")), ("t 1", desk.clone()), ("", desk.clone())] {
+    for (id, caller) in [(id.as_str(), Caller::client("lab")), ("t 1", desk.clone()), ("", desk)] {
         assert_eq!(seal.open_task(id, &caller).unwrap_err(), CallerError::UnknownTask);
     }
 }

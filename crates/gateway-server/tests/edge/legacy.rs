@@ -60,7 +60,7 @@ async fn everything_but_a_handshake_needs_a_session() {
         (format!("{}MCP-Protocol-Version: 2025-06-18\r\n", with(&id)), ping, 200, "result"),
         (format!("{}MCP-Protocol-Version: 2020-01-01\r\n", with(&id)), ping, 400, "-32600"),
         (format!("{}MCP-Protocol-Version: nonsense\r\n", with(&id)), ping, 400, "-32600"),
-        (with(&id), r#"{"jsonrpc":"2.0","id":"p","method":"resources/list"}"#, 200, "-32601"),
+        (with(&id), r#"{"jsonrpc":"2.0","id":"p","method":"nosuch"}"#, 200, "-32601"),
         (with(&id), r#"{"jsonrpc":"2.0","id":"p","method":"server/discover"}"#, 200, "-32601"),
         (with(&id), r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, 202, ""),
         (with(&id), r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, 202, ""),

@@ -1,6 +1,6 @@
 //! Requests of 2026-07-28 for everything but tools.
 
-use crate::support::{MODERN, OURS, declaring, object, start};
+use crate::support::{MODERN, OURS, object, start};
 
 #[tokio::test]
 async fn everything_that_is_offered_can_be_asked_for() {
@@ -89,7 +89,9 @@ async fn what_cannot_be_asked_for_is_refused_by_rule() {
 async fn names_are_repeated_in_headers_by_every_method_that_has_them() {
     let server = start(|_| {}).await;
     server.world.offer_all();
-    let tasks = declaring(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
+    let tasks = format!(
+        r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}}}}"#
+    );
     for (method, member) in [
         ("prompts/get", "name"),
         ("resources/read", "uri"),
@@ -139,8 +141,7 @@ async fn clients_that_can_do_the_same_have_the_same_sessions() {
         r#"{"elicitation":{"form":{}},"extensions":{"x.y/z":{}}}"#,
         r#"{"elicitation":{"url":{}}}"#,
     ] {
-        let params = format!(r#"{{"name":"files__echo",{}}}"#, declaring(capabilities));
-        assert!(server.modern().request("1", "tools/call", &params).await.unwrap().result().is_some());
+        assert!(server.able(capabilities).call("1", "files__echo", "{}").await.unwrap().result().is_some());
     }
     let calls = server.world.calls.lock().unwrap();
     assert_eq!(calls[0].1, calls[1].1);

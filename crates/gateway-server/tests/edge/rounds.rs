@@ -3,7 +3,7 @@
 use gateway_domain::{InputRequired, Outcome, ParkId, PeerError, RawJson, State, Target, TaskHandle};
 use gateway_testkit::client::Answer;
 
-use crate::support::{Served, declaring, files, object, start};
+use crate::support::{Served, files, object, start};
 
 const FORM: &str = r#"{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"n":1.0}}}"#;
 const URL: &str = r#"{"method":"elicitation/create","params":{"mode":"url","message":"m","elicitationId":"e","url":"https://x"}}"#;
@@ -29,8 +29,7 @@ impl Served {
     }
 
     async fn ask(&self, method: &str, members: &str, capabilities: &str) -> Answer {
-        let params = format!("{{{members},{}}}", declaring(capabilities));
-        self.modern().request("1", method, &params).await.unwrap()
+        self.able(capabilities).request("1", method, &format!("{{{members}}}")).await.unwrap()
     }
 }
 

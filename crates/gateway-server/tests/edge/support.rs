@@ -12,9 +12,9 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DownstreamFault, DownstreamName,
-    DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, InputRequired, ListKind,
-    ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, PeerError, RawJson, RawObject,
-    SessionKey, Sessions, State, Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
+    DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, ListKind, ListRemark, Offer,
+    OfferedTool, Outcome, Page, ParamHeader, ParamKind, PeerError, RawJson, RawObject, SessionKey, Sessions,
+    Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
@@ -242,12 +242,12 @@ pub(crate) fn object(text: impl Into<String>) -> RawObject {
 
 #[async_trait]
 impl Dispatcher for World {
+    #[expect(clippy::too_many_lines, reason = "one arm a tool")]
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        let scripted = self.script.lock().unwrap().pop_front();
-        if let Some(outcome) = scripted {
-            self.asked.lock().unwrap().push(call);
-            return Ok(outcome);
-        }
+        let call = match self.scripted(call) {
+            Ok(outcome) => return Ok(outcome),
+            Err(call) => *call,
+        };
         let Target::Exposed { subject, .. } = &call.target else { panic!("the edge does not resolve") };
         let Subject::Tool { name, .. } = subject else { return self.other(&call, subject) };
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
@@ -303,11 +303,6 @@ impl Dispatcher for World {
             }
             "panic" => panic!("on purpose"),
             "down" => Err(DownstreamFault::Ended { reason: "secret".to_owned() }.before(&files())),
-            "input" => Ok(Outcome::InputRequired(InputRequired {
-                downstream: Some(files()),
-                requests: None,
-                state: State::None,
-            })),
             "refuse" => Ok(Outcome::Failed(
                 PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap(),
             )),
@@ -317,6 +312,13 @@ impl Dispatcher for World {
 }
 
 impl World {
+    /// What the script says, if there is one.
+    fn scripted(&self, call: Call) -> Result<Outcome, Box<Call>> {
+        let Some(outcome) = self.script.lock().unwrap().pop_front() else { return Err(Box::new(call)) };
+        self.asked.lock().unwrap().push(call);
+        Ok(outcome)
+    }
+
     /// Requests for anything but a tool: what was understood, as a result.
     fn other(&self, call: &Call, subject: &Subject) -> Result<Outcome, Error> {
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
@@ -418,6 +420,11 @@ impl Served {
         HttpClient::new(&self.url(), Speaks::modern()).unwrap().with_header("authorization", "Bearer k")
     }
 
+    /// A modern client that declares this.
+    pub(crate) fn able(&self, capabilities: &str) -> HttpClient {
+        HttpClient::new(&self.url(), Speaks::Modern(capabilities.to_owned())).unwrap()
+    }
+
     pub(crate) async fn legacy(&self, revision: &str) -> HttpClient {
         let client = HttpClient::new(&self.url(), Speaks::Legacy(revision.to_owned())).unwrap();
         let client = client.with_header("authorization", "Bearer k");
@@ -465,13 +472,6 @@ pub(crate) async fn raw(addr: SocketAddr, text: &str) -> Raw {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Raw { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
-}
-
-/// The member of params that declares these capabilities, beside what a client puts there anyway.
-pub(crate) fn declaring(capabilities: &str) -> String {
-    format!(
-        r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{capabilities}}}"#
-    )
 }
 
 /// A modern envelope.
