@@ -65,8 +65,6 @@ pub(crate) struct Rendered {
     modern_tail: String,
     /// The same for a list that others may see another way.
     private_tail: String,
-    /// What follows the revision in an `initialize` result, with the closing brace.
-    pub(crate) initialize_tail: String,
 }
 
 impl Rendered {
@@ -74,7 +72,6 @@ impl Rendered {
         let instructions = config.instructions.as_deref().map(RawJson::string);
         let instructions = instructions.map(|text| format!(r#","instructions":{text}"#)).unwrap_or_default();
         let modern_tail = modern_members(&config.identity, config.list_ttl, private);
-        let identity = config.identity.as_str();
         Self {
             discover: format!(
                 r#"{{"supportedVersions":["{}"],"capabilities":{CAPABILITIES}{instructions}{modern_tail}}}"#,
@@ -82,9 +79,6 @@ impl Rendered {
             ),
             modern_tail,
             private_tail: modern_members(&config.identity, config.list_ttl, true),
-            initialize_tail: format!(
-                r#","capabilities":{CAPABILITIES},"serverInfo":{identity}{instructions}}}"#
-            ),
         }
     }
 

@@ -21,14 +21,8 @@ const MODERN_META: [&str; 3] = [meta::SERVER_INFO, meta::SUBSCRIPTION_ID, meta::
 
 /// The result of a request about this.
 pub fn result(subject: &Subject, result: &RawObject, revision: Revision) -> RawJson {
-    let mut edit = MODERN_MEMBERS.iter().fold(result.edit(), |edit, member| edit.remove(member));
-    if let Some(own) = result.get_object("_meta") {
-        let rest = MODERN_META.iter().fold(own.edit(), |edit, member| edit.remove(member));
-        if !rest.is_unchanged() {
-            let rest = rest.finish();
-            edit = if rest.as_str() == "{}" { edit.remove("_meta") } else { edit.set("_meta", rest.as_bytes()) };
-        }
-    }
+    let edit = MODERN_MEMBERS.iter().fold(result.edit(), |edit, member| edit.remove(member));
+    let edit = without_modern_meta(result, edit);
     match subject {
         Subject::Tool { .. } => tool_result(edit, result, revision),
         Subject::Prompt { .. } => {
@@ -41,6 +35,22 @@ pub fn result(subject: &Subject, result: &RawObject, revision: Revision) -> RawJ
         _ => edit,
     }
     .finish()
+}
+
+/// The params of a notification.
+pub fn notification(params: &RawObject) -> RawJson {
+    without_modern_meta(params, params.edit()).finish()
+}
+
+/// `edit` of `object`, of whose `_meta` is kept what the client may know.
+fn without_modern_meta<'a>(object: &RawObject, edit: ObjectEdit<'a>) -> ObjectEdit<'a> {
+    let Some(own) = object.get_object("_meta") else { return edit };
+    let rest = MODERN_META.iter().fold(own.edit(), |edit, member| edit.remove(member));
+    if rest.is_unchanged() {
+        return edit;
+    }
+    let rest = rest.finish();
+    if rest.as_str() == "{}" { edit.remove("_meta") } else { edit.set("_meta", rest.as_bytes()) }
 }
 
 /// What a tool gives beyond the members that every result may have.

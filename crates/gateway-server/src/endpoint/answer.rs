@@ -1,9 +1,11 @@
 use bytes::Bytes;
-use gateway_domain::{Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject};
+use gateway_domain::{
+    CallerError, Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject,
+};
 use gateway_protocol::{Implementation, RequestId, Revision, convert, meta, write};
 use http::StatusCode;
 
-use super::{Visit, failed};
+use super::{Visit, failed, failed_in_session};
 use crate::in_flight::Permit;
 
 /// Up to this many bytes a message is written into one buffer; larger values stay where they are.
@@ -132,6 +134,7 @@ pub(crate) fn answered(
     id: &RequestId,
     subject: &Subject,
     revision: Revision,
+    opens_urls: bool,
     outcome: Result<Outcome, Error>,
 ) -> Answer {
     let modern = revision.era() == Era::Modern;
@@ -142,11 +145,18 @@ pub(crate) fn answered(
             Answer::ok(Payload::around(write::result_head(id), result.into_bytes(), b"}"))
         }
         Ok(Outcome::Failed(error)) if modern => peer_error(id, &convert::modern::error(subject, &error)),
-        Ok(Outcome::Failed(error)) => peer_error(id, &convert::legacy::error(subject, &error, revision)),
+        Ok(Outcome::Failed(error)) => {
+            peer_error(id, &convert::legacy::error(subject, &error, revision, opens_urls))
+        }
+        Ok(Outcome::InputRequired(_)) if !modern => {
+            let reason = "it cannot be asked anything with this request".to_owned();
+            failed(&CallerError::Unanswered { reason }.into(), id)
+        }
         Ok(Outcome::InputRequired(_) | Outcome::Task(_)) => {
             failed(&InternalError { what: "an outcome that this client cannot be told" }.into(), id)
         }
-        Err(error) => failed(&error, id),
+        Err(error) if modern => failed(&error, id),
+        Err(error) => failed_in_session(&error, id),
     }
 }
 

@@ -8,11 +8,13 @@ pub(crate) mod legacy;
 mod list;
 pub(crate) mod modern;
 mod request;
+mod watch;
 
 use std::sync::Arc;
 
-use gateway_domain::{DownstreamFault, Error, InternalError, View};
-use gateway_protocol::RequestId;
+use gateway_domain::{CallerError, DownstreamFault, Error, InternalError, View};
+use gateway_protocol::{RequestId, code};
+use http::StatusCode;
 
 pub(crate) use self::{
     answer::{Answer, Payload},
@@ -44,6 +46,19 @@ impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         Self::Message(answer)
     }
+}
+
+/// As [`failed`], for a client of a revision with sessions: a resource that is not there has a code of its own, and
+/// what the client has not declared has none (protocol.md §20.8).
+pub(crate) fn failed_in_session(error: &Error, id: &RequestId) -> Answer {
+    let code = match error {
+        Error::Caller(CallerError::UnknownResource { .. }) => code::RESOURCE_NOT_FOUND,
+        Error::Caller(CallerError::MissingCapability { .. }) => code::INTERNAL_ERROR,
+        _ => return failed(error, id),
+    };
+    let mut verdict = rescue(error);
+    (verdict.status, verdict.code) = (StatusCode::OK, code);
+    verdict.answer(Some(id))
 }
 
 /// The answer to a request that failed, which is logged by whose fault it is.

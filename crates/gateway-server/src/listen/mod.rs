@@ -9,7 +9,7 @@ use std::sync::{Arc, atomic::Ordering};
 use gateway_domain::View;
 
 pub(crate) use self::{
-    legacy::{legacy, list_changed},
+    legacy::{Holds, Opened, legacy},
     modern::modern,
 };
 use crate::{

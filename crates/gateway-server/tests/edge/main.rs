@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod drain;
 #[cfg(test)]
 mod http2;
@@ -16,6 +20,8 @@ mod listen;
 mod lists;
 #[cfg(test)]
 mod modern;
+#[cfg(test)]
+mod resume;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

@@ -42,7 +42,8 @@ fn one(revision: Revision, block: &RawObject) -> Option<RawJson> {
         _ => return None,
     };
     let kind = if member == "text" { "text" } else { "resource" };
-    let annotations = block.get("annotations").map(|own| format!(r#","annotations":{own}"#)).unwrap_or_default();
+    let annotations =
+        block.get("annotations").map(|own| format!(r#","annotations":{own}"#)).unwrap_or_default();
     RawJson::parse(format!(r#"{{"type":"{kind}","{member}":{value}{annotations}}}"#)).ok()
 }
 

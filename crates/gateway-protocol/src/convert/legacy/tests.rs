@@ -21,18 +21,19 @@ fn is_shared(given: &RawJson, made: &RawJson) -> bool {
     given.as_bytes().as_ptr() == made.as_bytes().as_ptr()
 }
 
+fn check(subject: &Subject, revision: Revision, given: &str, expected: &str) {
+    let given = object(given);
+    let made = result(subject, &given, revision);
+    assert_eq!(made.as_str(), expected, "{revision}: {given:?}");
+    assert_eq!(is_shared(given.raw(), &made), given.raw() == &made, "{revision}: {given:?} is copied");
+}
+
 #[test]
-fn each_result_is_what_its_client_can_read() {
-    let check = |subject: &Subject, revision: Revision, given: &str, expected: &str| {
-        let given = object(given);
-        let made = result(subject, &given, revision);
-        assert_eq!(made.as_str(), expected, "{revision}: {given:?}");
-        assert_eq!(is_shared(given.raw(), &made), given.raw() == &made, "{revision}: {given:?} is copied");
-    };
+fn results_lose_what_only_modern_clients_know() {
     let tool = Subject::tool("t");
     let complete = Subject::Completion(Reference::Prompt("p".into()));
-    // Modern members, of every result.
-    let modern = r#"{"resultType":"complete","content":[],"ttlMs":0,"cacheScope":"public","requestState":"s"}"#;
+    let modern =
+        r#"{"resultType":"complete","content":[],"ttlMs":0,"cacheScope":"public","requestState":"s"}"#;
     for subject in [&tool, &read(), &prompt(), &complete] {
         check(subject, R::V2025_11_25, modern, r#"{"content":[]}"#);
         check(subject, R::V2025_11_25, "{}", "{}");
@@ -47,7 +48,11 @@ fn each_result_is_what_its_client_can_read() {
             check(subject, R::V2025_06_18, given, expected);
         }
     }
-    // Structured content.
+}
+
+#[test]
+fn structured_content_reaches_those_who_know_it() {
+    let tool = Subject::tool("t");
     let structured = r#"{"content":[{"type":"text","text":"{}"}],"structuredContent":{"n":1.0}}"#;
     let text = r#"{"content":[{"type":"text","text":"{}"}]}"#;
     for (revision, expected) in [
@@ -60,16 +65,28 @@ fn each_result_is_what_its_client_can_read() {
     }
     let list = r#"{"content":[{"type":"text","text":"[1.0]"}],"structuredContent":[1.0]}"#;
     check(&tool, R::V2025_11_25, list, r#"{"content":[{"type":"text","text":"[1.0]"}]}"#);
-    for bare in [r#"{"content":[],"structuredContent":[1.0]}"#, r#"{"content":[ ],"structuredContent":[1.0]}"#] {
+    for bare in
+        [r#"{"content":[],"structuredContent":[1.0]}"#, r#"{"content":[ ],"structuredContent":[1.0]}"#]
+    {
         check(&tool, R::V2025_11_25, bare, r#"{"content":[{"type":"text","text":"[1.0]"}]}"#);
     }
-    check(&tool, R::V2025_11_25, r#"{"structuredContent":null}"#, r#"{"content":[{"type":"text","text":"null"}]}"#);
+    check(
+        &tool,
+        R::V2025_11_25,
+        r#"{"structuredContent":null}"#,
+        r#"{"content":[{"type":"text","text":"null"}]}"#,
+    );
     check(&read(), R::V2024_11_05, structured, structured);
-    // Kinds of content.
+}
+
+#[test]
+fn content_of_a_later_kind_is_put_in_an_earlier_one() {
+    let tool = Subject::tool("t");
     let link = r#"{"type":"resource_link","uri":"a:b","name":"n","annotations":{"priority":1.0}}"#;
     let linked = r#"{"type":"text","text":"n: a:b","annotations":{"priority":1.0}}"#;
     let audio = r#"{"type":"audio","data":"AA==","mimeType":"audio/wav"}"#;
-    let blob = r#"{"type":"resource","resource":{"uri":"urn:mcp:audio","mimeType":"audio/wav","blob":"AA=="}}"#;
+    let blob =
+        r#"{"type":"resource","resource":{"uri":"urn:mcp:audio","mimeType":"audio/wav","blob":"AA=="}}"#;
     let other = r#"{ "type":"text","text":"audio"}"#;
     for (revision, link_as, audio_as) in [
         (R::V2024_11_05, linked, blob),
@@ -88,7 +105,9 @@ fn each_result_is_what_its_client_can_read() {
     let title = r#"{"content":[{"type":"resource_link","uri":"a:b","name":"n","title":"T"}]}"#;
     check(&tool, R::V2025_03_26, title, r#"{"content":[{"type":"text","text":"T: a:b"}]}"#);
     // What nobody can read anyhow stays.
-    for odd in [r#"{"content":7}"#, r#"{"content":[7,[],{"type":8},{"type":"audio"}]}"#, r#"{"messages":[{}]}"#] {
+    for odd in
+        [r#"{"content":7}"#, r#"{"content":[7,[],{"type":8},{"type":"audio"}]}"#, r#"{"messages":[{}]}"#]
+    {
         check(&tool, R::V2024_11_05, odd, odd);
         check(&prompt(), R::V2024_11_05, odd, odd);
     }
@@ -127,7 +146,11 @@ fn each_error_has_a_code_that_its_client_knows() {
     let same = |code: i64| format!(r#"{{"code":{code},"message":"m","data":{{"uri":"a:b"}}}}"#);
     let check = |subject: &Subject, revision: Revision, urls: bool, given: i64, expected: &str| {
         let peer = PeerError::new(object(&same(given))).unwrap();
-        assert_eq!(error(subject, &peer, revision, urls).as_str(), expected, "{revision}: {given}, urls {urls}");
+        assert_eq!(
+            error(subject, &peer, revision, urls).as_str(),
+            expected,
+            "{revision}: {given}, urls {urls}"
+        );
     };
     let tool = Subject::tool("t");
     for revision in Revision::of(gateway_domain::Era::Legacy) {
@@ -145,7 +168,11 @@ fn each_error_has_a_code_that_its_client_knows() {
         check(&tool, revision, false, -32042, &moved(-32042));
     }
     let bare = PeerError::new(object(r#"{"code":-32602,"message":"m"}"#)).unwrap();
-    assert_eq!(error(&read(), &bare, R::V2025_11_25, false), *bare.raw.raw(), "which may be about other params");
+    assert_eq!(
+        error(&read(), &bare, R::V2025_11_25, false),
+        *bare.raw.raw(),
+        "which may be about other params"
+    );
 }
 
 #[test]
@@ -171,11 +198,7 @@ fn clients_can_do_what_their_revision_has() {
 fn servers_offer_what_the_revision_has() {
     let all = r#"{"tools":{"listChanged":true},"completions":{},"logging":{},"tasks":{},"extensions":{"a.b/c":{},"io.modelcontextprotocol/tasks":{}}}"#;
     for (revision, given, expected) in [
-        (
-            R::V2024_11_05,
-            all,
-            r#"{"tools":{"listChanged":true},"logging":{},"extensions":{"a.b/c":{}}}"#,
-        ),
+        (R::V2024_11_05, all, r#"{"tools":{"listChanged":true},"logging":{},"extensions":{"a.b/c":{}}}"#),
         (
             R::V2025_03_26,
             all,
