@@ -18,7 +18,7 @@ pub const MISSING_CAPABILITY: i64 = -32021;
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// Legacy: no such resource.
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// 2025-11-25: the user has to be sent to URLs first.
+/// 2025-11-25 only: a user has to visit a URL first.
 pub const URL_REQUIRED: i64 = -32042;
 /// Legacy, as observed: no or unknown session.
 pub const NO_SESSION: i64 = -32001;

@@ -43,7 +43,7 @@ pub struct ServerConfig {
     pub list_ttl: Duration,
     /// The key that values are sealed with which clients keep for us. Those who share it open one another's; by
     /// default it is random, and what was sealed before a restart is not opened after it.
-    pub state_key: Option<[u8; 32]>,
+    pub state_key: Option<StateKey>,
     /// The extensions that clients' declarations of are passed on to downstreams. By default those that need
     /// nothing of the gateway that it does not do: MCP Apps and Tasks.
     pub extensions: Vec<String>,
@@ -230,6 +230,28 @@ impl Default for Limits {
             keep_alive: Duration::from_secs(15),
             drain: Duration::from_secs(30),
         }
+    }
+}
+
+/// A key that sealed values are made with. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StateKey([u8; 32]);
+
+impl StateKey {
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl From<[u8; 32]> for StateKey {
+    fn from(key: [u8; 32]) -> Self {
+        Self(key)
+    }
+}
+
+impl fmt::Debug for StateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateKey").finish_non_exhaustive()
     }
 }
 

@@ -42,11 +42,12 @@ mod listener;
 mod metrics;
 mod rescue;
 mod rules;
+mod seal;
 mod session;
 mod settings;
 
 pub use bound::Bound;
-pub use config::{BindError, ClientKey, Limits, ServerConfig};
+pub use config::{BindError, ClientKey, Limits, ServerConfig, StateKey};
 pub use edge::Ports;
 pub use listener::Server;
 pub use settings::Settings;

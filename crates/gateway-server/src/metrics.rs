@@ -18,13 +18,25 @@ use self::downstreams::Downstreams;
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Methods that have a label of their own; all others share one, so that a client cannot make labels.
-const METHODS: [&str; 6] = [
+const METHODS: [&str; 18] = [
     method::TOOLS_CALL,
     method::TOOLS_LIST,
     method::DISCOVER,
     method::INITIALIZE,
     method::PING,
     method::LISTEN,
+    method::PROMPTS_LIST,
+    method::PROMPTS_GET,
+    method::RESOURCES_LIST,
+    method::TEMPLATES_LIST,
+    method::RESOURCES_READ,
+    method::SUBSCRIBE,
+    method::UNSUBSCRIBE,
+    method::COMPLETE,
+    method::SET_LEVEL,
+    method::TASKS_GET,
+    method::TASKS_UPDATE,
+    method::TASKS_CANCEL,
 ];
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]

@@ -117,6 +117,20 @@ impl Verdict {
         }
     }
 
+    /// The same for a client of this era: some codes are one era's only (protocol.md §20.8), and an unknown method has
+    /// a status of its own where that is not taken for a dead session.
+    pub(crate) fn towards(mut self, era: Era) -> Self {
+        match (era, self.kind) {
+            (Era::Modern, "unknown_method") => self.status = StatusCode::NOT_FOUND,
+            (Era::Legacy, "unknown_resource") => self.code = code::RESOURCE_NOT_FOUND,
+            (Era::Legacy, "missing_capability") => {
+                (self.status, self.code) = (StatusCode::OK, code::INTERNAL_ERROR);
+            }
+            _ => {}
+        }
+        self
+    }
+
     fn retryable(mut self) -> Self {
         self.retryable = true;
         self

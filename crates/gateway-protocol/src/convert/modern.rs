@@ -1,27 +1,72 @@
 //! Towards clients of 2026-07-28.
 
-use gateway_domain::{PeerError, RawJson, RawObject, Subject};
+use bytes::Bytes;
+use gateway_domain::{PeerError, RawJson, RawObject, Reference, Subject, TaskAct};
 
 use crate::{Implementation, code, meta};
 
-/// A result's members as they come, in two parts around those of the downstream.
-pub fn result(_subject: &Subject, result: &RawObject, identity: &Implementation) -> RawJson {
-    let own = result.get_object("_meta").unwrap_or_else(RawObject::empty);
-    let mut edit =
-        result.edit().set("_meta", own.edit().set(meta::SERVER_INFO, identity.as_str()).finish().as_bytes());
-    if !result.contains("resultType") {
-        edit = edit.set("resultType", br#""complete""#);
+/// Names the legacy task that a result belongs to.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// A result object in two parts: its bytes, and the members to add before its last one, which closes it. Those are
+/// apart so that a large result is not copied for them.
+pub fn result(subject: &Subject, result: &RawObject, identity: &Implementation) -> (Bytes, String) {
+    let mut added: Vec<String> = Vec::new();
+    let mut add = |member: &str, value: &str| {
+        if !result.contains(member) {
+            added.push(format!(r#""{member}":{value}"#));
+        }
+    };
+    add("resultType", r#""complete""#);
+    if matches!(subject, Subject::Resource { .. }) {
+        // A server that says nothing is asked again each time, and its answer is nobody else's (protocol.md §12).
+        add("ttlMs", "0");
+        add("cacheScope", r#""private""#);
     }
-    edit.finish()
+    let mut edit = result.edit();
+    let ours = format!(r#""{}":{}"#, meta::SERVER_INFO, identity.as_str());
+    if result.contains("_meta") {
+        let own = result.get_object("_meta").unwrap_or_else(RawObject::empty);
+        let own = own.edit().remove(RELATED_TASK).set(meta::SERVER_INFO, identity.as_str());
+        edit = edit.set("_meta", own.finish().as_bytes());
+    } else {
+        added.push(format!(r#""_meta":{{{ours}}}"#));
+    }
+    if let Subject::Task { id, act: TaskAct::Get } = subject {
+        edit = edit.set("taskId", RawJson::string(id).as_bytes());
+    }
+    let body = edit.finish();
+    let first = body.as_str().trim_end_matches('}').trim_end().len() <= 1;
+    let comma = if first || added.is_empty() { "" } else { "," };
+    (body.into_bytes(), format!("{comma}{}", added.join(",")))
 }
 
 /// An error object. Codes that describe the hop behind us, or that this era does not have, become -32603 with the
 /// original in `data` (protocol.md §2.4).
-pub fn error(_subject: &Subject, error: &PeerError) -> RawJson {
+pub fn error(subject: &Subject, error: &PeerError) -> RawJson {
     match error.code {
-        code::RESOURCE_NOT_FOUND => error.raw.edit().set("code", code::INVALID_PARAMS.to_string()).finish(),
-        code::UNSUPPORTED_VERSION..=code::HEADER_MISMATCH | -1 | -32042 | -32019..=-32000 => moved(error),
+        code::RESOURCE_NOT_FOUND => not_found(subject, error),
+        code::UNSUPPORTED_VERSION..=code::HEADER_MISMATCH | -1 | code::URL_REQUIRED | -32019..=-32000 => {
+            moved(error)
+        }
         _ => error.raw.raw().clone(),
+    }
+}
+
+fn not_found(subject: &Subject, error: &PeerError) -> RawJson {
+    let edit = error.raw.edit().set("code", code::INVALID_PARAMS.to_string());
+    let uri = match subject {
+        Subject::Resource { uri } | Subject::Completion(Reference::Resource(uri)) => RawJson::string(uri),
+        _ => return edit.finish(),
+    };
+    match error.raw.get("data") {
+        None => edit.set("data", format!(r#"{{"uri":{uri}}}"#)).finish(),
+        Some(data) => match RawObject::try_from(data) {
+            Ok(data) if !data.contains("uri") => {
+                edit.set("data", data.edit().set("uri", uri.as_bytes()).finish().as_bytes()).finish()
+            }
+            _ => edit.finish(),
+        },
     }
 }
 
@@ -37,4 +82,138 @@ pub(super) fn moved(error: &PeerError) -> RawJson {
     }
     data.push('}');
     error.raw.edit().set("code", code::INTERNAL_ERROR.to_string()).set("data", data).finish()
+}
+
+/// The questions of a 2025-11-25 server that fails a call for want of them (-32042), as one that asks them: each
+/// keyed, and without the id that only that revision has. `None` if it names none.
+pub fn url_questions(error: &PeerError) -> Option<RawObject> {
+    let listed = error.raw.get_object("data")?.get("elicitations")?.elements(32)?;
+    let mut asked = RawObject::empty();
+    for (place, params) in listed.into_iter().enumerate() {
+        let params = RawObject::try_from(params).ok()?;
+        let params = params.edit().remove("elicitationId").set("mode", br#""url""#).finish();
+        let question = format!(r#"{{"method":"elicitation/create","params":{params}}}"#);
+        asked = RawObject::try_from(asked.edit().set(&format!("q{}", place + 1), question).finish()).ok()?;
+    }
+    (!asked.is_empty()).then_some(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(text: &str) -> RawObject {
+        RawObject::parse(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_result_gains_what_its_method_has_to_say() {
+        let us = Implementation::new("g", "G", "1");
+        let name = r#""io.modelcontextprotocol/serverInfo":{"name":"g","title":"G","version":"1"}"#;
+        let tool = Subject::tool("t");
+        let read = Subject::Resource { uri: "a:b".into() };
+        let get = Subject::Task { id: "sealed".into(), act: TaskAct::Get };
+        for (subject, given, expected) in [
+            (&tool, "{}", format!(r#"{{"resultType":"complete","_meta":{{{name}}}}}"#)),
+            (&tool, "{ }", format!(r#"{{ "resultType":"complete","_meta":{{{name}}}}}"#)),
+            (
+                &tool,
+                r#"{"content":[1.0]}"#,
+                format!(r#"{{"content":[1.0],"resultType":"complete","_meta":{{{name}}}}}"#),
+            ),
+            (
+                &tool,
+                r#"{"resultType":"complete","_meta":{"k":1.0,"io.modelcontextprotocol/related-task":{"taskId":"x"}}}"#,
+                format!(r#"{{"resultType":"complete","_meta":{{"k":1.0,{name}}}}}"#),
+            ),
+            (
+                &read,
+                r#"{"contents":[]}"#,
+                format!(
+                    r#"{{"contents":[],"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{{{name}}}}}"#
+                ),
+            ),
+            (
+                &read,
+                r#"{"contents":[],"ttlMs":7,"cacheScope":"public"}"#,
+                format!(
+                    r#"{{"contents":[],"ttlMs":7,"cacheScope":"public","resultType":"complete","_meta":{{{name}}}}}"#
+                ),
+            ),
+            (
+                &get,
+                r#"{"taskId":"inner","status":"working"}"#,
+                format!(
+                    r#"{{"taskId":"sealed","status":"working","resultType":"complete","_meta":{{{name}}}}}"#
+                ),
+            ),
+        ] {
+            let (body, tail) = result(subject, &object(given), &us);
+            let body = std::str::from_utf8(&body[..body.len() - 1]).unwrap();
+            assert_eq!(format!("{body}{tail}}}"), expected, "for {given}");
+        }
+    }
+
+    #[test]
+    fn codes_of_another_hop_or_era_do_not_reach_the_client() {
+        let moved = |original: i64| {
+            format!(
+                r#"{{"code":-32603,"message":"m","data":{{"kind":"downstream_error","retryable":false,"may_have_executed":true,"code":{original},"data":[1.0]}}}}"#
+            )
+        };
+        let same = |code: i64| format!(r#"{{"code":{code},"message":"m","data":[1.0]}}"#);
+        for (given, expected) in [
+            (-32602, same(-32602)),
+            (-32601, same(-32601)),
+            (-32603, same(-32603)),
+            (7, same(7)),
+            (-32020, moved(-32020)),
+            (-32021, moved(-32021)),
+            (-32022, moved(-32022)),
+            (-32023, same(-32023)),
+            (-32002, same(-32602)),
+            (-32042, moved(-32042)),
+            (-32000, moved(-32000)),
+            (-32019, moved(-32019)),
+            (-1, moved(-1)),
+        ] {
+            let given = PeerError::new(object(&same(given))).unwrap();
+            assert_eq!(error(&Subject::tool("t"), &given).as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_not_there_is_named() {
+        let read = Subject::Resource { uri: "a:b".into() };
+        for (data, expected) in [
+            ("", r#","data":{"uri":"a:b"}"#),
+            (r#","data":{"uri":"x"}"#, r#","data":{"uri":"x"}"#),
+            (r#","data":{"k":1.0}"#, r#","data":{"k":1.0,"uri":"a:b"}"#),
+            (r#","data":7"#, r#","data":7"#),
+        ] {
+            let given = PeerError::new(object(&format!(r#"{{"code":-32002,"message":"m"{data}}}"#))).unwrap();
+            let expected = format!(r#"{{"code":-32602,"message":"m"{expected}}}"#);
+            assert_eq!(error(&read, &given).as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_url_is_needed_for_is_asked() {
+        let one = r#"{"elicitationId":"e","mode":"url","message":"m","url":"https://x"}"#;
+        for (data, expected) in [
+            (
+                format!(r#"{{"elicitations":[{one}]}}"#),
+                Some(
+                    r#"{"q1":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://x"}}}"#,
+                ),
+            ),
+            (r#"{"elicitations":[]}"#.to_owned(), None),
+            (r#"{"elicitations":[1]}"#.to_owned(), None),
+            ("{}".to_owned(), None),
+        ] {
+            let given = object(&format!(r#"{{"code":-32042,"message":"m","data":{data}}}"#));
+            let asked = url_questions(&PeerError::new(given).unwrap());
+            assert_eq!(asked.as_ref().map(RawObject::as_str), expected, "for {data}");
+        }
+    }
 }

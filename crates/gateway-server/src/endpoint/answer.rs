@@ -2,10 +2,10 @@ use bytes::Bytes;
 use gateway_domain::{
     CallerError, Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject,
 };
-use gateway_protocol::{Implementation, RequestId, Revision, convert, meta, write};
+use gateway_protocol::{Implementation, RequestId, Revision, code, convert, write};
 use http::StatusCode;
 
-use super::{Visit, failed, failed_in_session};
+use super::{Visit, failed, failed_towards};
 use crate::in_flight::Permit;
 
 /// Up to this many bytes a message is written into one buffer; larger values stay where they are.
@@ -139,12 +139,21 @@ pub(crate) fn answered(
 ) -> Answer {
     let modern = revision.era() == Era::Modern;
     match outcome {
-        Ok(Outcome::Complete(result)) if modern => modern_result(id, &result, &visit.rules.config.identity),
+        Ok(Outcome::Complete(result)) if modern => {
+            modern_result(id, subject, &result, &visit.rules.config.identity)
+        }
         Ok(Outcome::Complete(result)) => {
             let result = convert::legacy::result(subject, &result, revision);
             Answer::ok(Payload::around(write::result_head(id), result.into_bytes(), b"}"))
         }
-        Ok(Outcome::Failed(error)) if modern => peer_error(id, &convert::modern::error(subject, &error)),
+        Ok(Outcome::Failed(error)) if modern => {
+            let mut answer = peer_error(id, &convert::modern::error(subject, &error));
+            // Of a method that is passed on unread, the downstream says whether it is there (protocol.md §2.5).
+            if matches!(subject, Subject::Other { .. }) && error.code == code::METHOD_NOT_FOUND {
+                answer.status = StatusCode::NOT_FOUND;
+            }
+            answer
+        }
         Ok(Outcome::Failed(error)) => {
             peer_error(id, &convert::legacy::error(subject, &error, revision, opens_urls))
         }
@@ -155,32 +164,23 @@ pub(crate) fn answered(
         Ok(Outcome::InputRequired(_) | Outcome::Task(_)) => {
             failed(&InternalError { what: "an outcome that this client cannot be told" }.into(), id)
         }
-        Err(error) if modern => failed(&error, id),
-        Err(error) => failed_in_session(&error, id),
+        Err(error) => failed_towards(&error, revision.era(), id),
     }
 }
 
-/// The result of a call for a modern client: `resultType` is there and `_meta` says who we are; all other
-/// bytes are the downstream's.
-fn modern_result(id: &RequestId, result: &RawObject, identity: &Implementation) -> Answer {
-    let head = write::result_head(id);
-    let typed = result.contains("resultType");
-    if result.contains("_meta") {
-        let own = result.get_object("_meta").unwrap_or_else(RawObject::empty);
-        let mut edit = result
-            .edit()
-            .set("_meta", own.edit().set(meta::SERVER_INFO, identity.as_str()).finish().as_bytes());
-        if !typed {
-            edit = edit.set("resultType", br#""complete""#);
-        }
-        return Answer::ok(Payload::around(head, edit.finish().into_bytes(), b"}"));
-    }
-    // Nothing is replaced, so the new members go behind the old ones without a copy of those.
-    let object = result.raw().clone().into_bytes();
-    let comma = if result.is_empty() { "" } else { "," };
-    let kind = if typed { "" } else { r#""resultType":"complete","# };
-    let tail = format!(r#"{comma}{kind}"_meta":{{"{}":{}}}}}}}"#, meta::SERVER_INFO, identity.as_str());
-    Answer::ok(Payload::around(head, object.slice(..object.len() - 1), tail.as_bytes()))
+/// The result of a call for a modern client. What is added goes behind the downstream's own bytes, without a copy of
+/// large ones.
+fn modern_result(id: &RequestId, subject: &Subject, result: &RawObject, identity: &Implementation) -> Answer {
+    let (body, tail) = convert::modern::result(subject, result, identity);
+    let closed = format!("{tail}}}}}");
+    let open = body.slice(..body.len() - 1);
+    Answer::ok(Payload::around(write::result_head(id), open, closed.as_bytes()))
+}
+
+/// A result that is the gateway's own but for some members: it only says who we are.
+pub(super) fn extended(id: &RequestId, object: RawJson, identity: &Implementation) -> Answer {
+    let object = RawObject::try_from(object).unwrap_or_else(|_| RawObject::empty());
+    modern_result(id, &Subject::tool(""), &object, identity)
 }
 
 /// An error that a downstream answered with.
@@ -205,6 +205,7 @@ mod tests {
         let us = Implementation::new("g", "G", "1");
         let meta = r#""io.modelcontextprotocol/serverInfo":{"name":"g","title":"G","version":"1"}"#;
         let long = format!(r#"{{ "content":[1.0,1e400,"{}"] }}"#, "x".repeat(COPIED));
+        let subject = Subject::tool("t");
         for (given, expected) in [
             ("{}", format!(r#"{{"resultType":"complete","_meta":{{{meta}}}}}"#)),
             (
@@ -226,7 +227,7 @@ mod tests {
                 format!("{},\"resultType\":\"complete\",\"_meta\":{{{meta}}}}}", &long[..long.len() - 1]),
             ),
         ] {
-            let written = text(&modern_result(&RequestId::from(7), &object(given), &us));
+            let written = text(&modern_result(&RequestId::from(7), &subject, &object(given), &us));
             assert_eq!(written, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{expected}}}"#), "for {given}");
         }
     }

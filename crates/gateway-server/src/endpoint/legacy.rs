@@ -55,16 +55,12 @@ pub(crate) async fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -
 }
 
 fn greeting(visit: &Visit, revision: Revision, offer: &Offer) -> String {
-    let config = &visit.rules.config;
-    let capabilities = convert::legacy::of_server(revision, &offer.capabilities);
-    let instructions: Vec<_> = config.instructions.iter().chain(&offer.instructions).map(|s| &**s).collect();
-    let instructions = match instructions.join("\n\n") {
-        none if none.is_empty() => String::new(),
-        text => format!(r#","instructions":{}"#, RawJson::string(&text)),
-    };
+    let rendered = &visit.rules.rendered;
+    let offered = RawObject::try_from(rendered.capabilities(offer)).unwrap_or_default();
+    let capabilities = convert::legacy::of_server(revision, &offered);
+    let (identity, instructions) = (visit.rules.config.identity.as_str(), rendered.instructions(offer));
     format!(
-        r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"serverInfo":{}{instructions}}}"#,
-        config.identity.as_str()
+        r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"serverInfo":{identity}{instructions}}}"#
     )
 }
 
@@ -194,6 +190,7 @@ fn manner(visit: &Visit, session: &Arc<Session>) -> Manner<'static> {
         revision: session.revision(),
         key: session.key(),
         capabilities: capabilities.clone(),
+        declared: session.capabilities().clone(),
         log_level: session.log_level(),
         mirrored: None,
         session: Some(session.clone()),

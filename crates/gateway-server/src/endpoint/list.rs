@@ -3,7 +3,7 @@
 use gateway_domain::{CallerError, Era, JsonKind, ListKind, Params};
 use gateway_protocol::{Request, convert, method};
 
-use super::{Answer, Visit, failed, panicked, request::Manner};
+use super::{Answer, Visit, failed_towards, panicked, request::Manner};
 use crate::{
     in_flight::{CatchUnwind, Panicked},
     rescue::Refusal,
@@ -32,7 +32,7 @@ pub(crate) async fn list(visit: &Visit, request: &Request, list: ListKind, manne
             let tail = visit.rules.rendered.list_tail(era, &page);
             Answer::list(id, list, &page, &tail)
         }
-        Some(Err(error)) => failed(&error, id),
+        Some(Err(error)) => failed_towards(&error, era, id),
     };
     visit.edge.answered(method::of_list(list), era, &answer);
     answer

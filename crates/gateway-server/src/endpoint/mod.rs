@@ -7,18 +7,20 @@ mod interview;
 pub(crate) mod legacy;
 mod list;
 pub(crate) mod modern;
-mod request;
+pub(crate) mod request;
+mod rounds;
+mod task;
 mod watch;
 
 use std::sync::Arc;
 
-use gateway_domain::{CallerError, DownstreamFault, Error, InternalError, View};
-use gateway_protocol::{RequestId, code};
-use http::StatusCode;
+use gateway_domain::{DownstreamFault, Era, Error, InternalError, View};
+use gateway_protocol::RequestId;
 
 pub(crate) use self::{
     answer::{Answer, Payload},
-    conversation::Conversation,
+    conversation::{Conversation, Speaker},
+    task::required as tasks_required,
 };
 use crate::{auth::Principal, edge::Edge, rescue::rescue, rules::Rules};
 
@@ -48,21 +50,13 @@ impl From<Answer> for Reply {
     }
 }
 
-/// As [`failed`], for a client of a revision with sessions: a resource that is not there has a code of its own, and
-/// what the client has not declared has none (protocol.md §20.8).
-pub(crate) fn failed_in_session(error: &Error, id: &RequestId) -> Answer {
-    let code = match error {
-        Error::Caller(CallerError::UnknownResource { .. }) => code::RESOURCE_NOT_FOUND,
-        Error::Caller(CallerError::MissingCapability { .. }) => code::INTERNAL_ERROR,
-        _ => return failed(error, id),
-    };
-    let mut verdict = rescue(error);
-    (verdict.status, verdict.code) = (StatusCode::OK, code);
-    verdict.answer(Some(id))
+/// As [`failed_towards`], where both eras are told the same or only this one is there.
+pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
+    failed_towards(error, Era::Modern, id)
 }
 
 /// The answer to a request that failed, which is logged by whose fault it is.
-pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
+pub(crate) fn failed_towards(error: &Error, era: Era, id: &RequestId) -> Answer {
     match error {
         Error::Caller(_) => {}
         // That it is left alone was logged once; this is each of those who try all the same.
@@ -74,7 +68,7 @@ pub(crate) fn failed(error: &Error, id: &RequestId) -> Answer {
         }
         Error::Internal(_) => tracing::error!(%error, "a request failed"),
     }
-    rescue(error).answer(Some(id))
+    rescue(error).towards(era).answer(Some(id))
 }
 
 fn panicked(what: &'static str) -> Error {

@@ -13,14 +13,20 @@ use gateway_protocol::{
 use http::HeaderMap;
 
 use super::{
-    Answer, Reply, Visit,
+    Answer, Reply, Visit, failed,
     list::list,
+    panicked,
     request::{self, Manner},
 };
-use crate::{field::field, in_flight::Entry, listen, rescue::Refusal};
+use crate::{
+    field::field,
+    in_flight::{CatchUnwind, Entry, Panicked},
+    listen,
+    rescue::Refusal,
+};
 
 /// Methods of the revisions with sessions, or of their core tasks, which this one does not have.
-const REMOVED: [&str; 8] = [
+const REMOVED: [&str; 10] = [
     method::INITIALIZE,
     method::PING,
     method::SET_LEVEL,
@@ -29,6 +35,8 @@ const REMOVED: [&str; 8] = [
     method::TASKS_RESULT,
     method::TASKS_LIST,
     method::ROOTS_LIST,
+    method::ELICIT,
+    method::SAMPLE,
 ];
 
 /// Answers a request whose envelope names a modern or unknown revision. `headers` are those that repeat
@@ -44,8 +52,9 @@ pub(crate) async fn answer(
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
     let edge = &visit.edge;
+    let manner = manner(visit, &meta, headers);
     if request.method == method::LISTEN {
-        return match listen::modern(visit, &request, entry) {
+        return match listen::modern(visit, &request, &manner, entry) {
             Ok(stream) => Reply::Conversation(stream),
             Err(answer) => answer.into(),
         };
@@ -55,11 +64,11 @@ pub(crate) async fn answer(
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
     if request.method == method::DISCOVER {
-        let answer = Answer::result(&request.id, visit.rules.rendered.discover.as_bytes());
-        edge.answered(method::DISCOVER, Era::Modern, &answer);
-        return answer.into();
+        return discover(visit, &request).await.holding(permit).into();
     }
-    let manner = manner(visit, &meta, headers);
+    if let Some(refusal) = gate(visit, &request.method).await {
+        return refused(visit, &request, &refusal).into();
+    }
     if let Some(kind) = method::list_of(&request.method) {
         return list(visit, &request, kind, &manner).await.holding(permit).into();
     }
@@ -73,6 +82,33 @@ pub(crate) async fn answer(
     }
 }
 
+async fn discover(visit: &Visit, request: &Request) -> Answer {
+    let offer = visit.edge.in_time(CatchUnwind(visit.edge.ports.directory.offer(&visit.view))).await;
+    let answer = match offer {
+        None => Refusal::ShuttingDown.answer(Era::Modern, Some(&request.id)),
+        Some(Err(Panicked)) => failed(&panicked("what is offered"), &request.id),
+        Some(Ok(offer)) => Answer::result(&request.id, visit.rules.rendered.discover(&offer).as_bytes()),
+    };
+    visit.edge.answered(method::DISCOVER, Era::Modern, &answer);
+    answer
+}
+
+/// Whether a method is behind a capability that nobody offers (protocol.md §9.2). Calls of tools are not held up for
+/// that: what nobody offers is an unknown tool.
+async fn gate(visit: &Visit, method: &str) -> Option<Refusal> {
+    let capability = match method {
+        method::PROMPTS_LIST | method::PROMPTS_GET => "prompts",
+        method::RESOURCES_LIST | method::TEMPLATES_LIST | method::RESOURCES_READ => "resources",
+        method::COMPLETE => "completions",
+        _ => return None,
+    };
+    let offer = visit.edge.in_time(CatchUnwind(visit.edge.ports.directory.offer(&visit.view))).await;
+    match offer {
+        Some(Ok(offer)) if !offer.capabilities.contains(capability) => Some(Refusal::UnknownMethod),
+        _ => None,
+    }
+}
+
 fn manner<'a>(visit: &Visit, meta: &RequestMeta, headers: Option<&'a HeaderMap>) -> Manner<'a> {
     let capabilities = meta.capabilities.canonical(&visit.rules.config.extensions);
     let caller = visit.principal.caller.clone();
@@ -80,6 +116,7 @@ fn manner<'a>(visit: &Visit, meta: &RequestMeta, headers: Option<&'a HeaderMap>)
         revision: Revision::NEWEST_MODERN,
         key: SessionKey::Modern { caller, capabilities: capabilities.clone() },
         capabilities,
+        declared: meta.capabilities.clone(),
         log_level: meta.log_level,
         mirrored: headers,
         session: None,

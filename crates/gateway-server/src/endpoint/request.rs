@@ -11,7 +11,7 @@ use http::HeaderMap;
 
 use super::{
     Answer, Conversation, Reply, Visit, answer::answered, conversation::Speaker, events::Events, failed,
-    interview::Interview, panicked,
+    failed_towards, interview::Interview, panicked, rounds::Round,
 };
 use crate::{
     field::field,
@@ -32,6 +32,8 @@ pub(crate) struct Manner<'a> {
     pub(crate) key: SessionKey,
     /// What it can do here and now, in their canonical form.
     pub(crate) capabilities: ClientCapabilities,
+    /// The same as it said it.
+    pub(crate) declared: ClientCapabilities,
     /// The lowest level of log messages the client asked for.
     pub(crate) log_level: Option<LogLevel>,
     /// The headers that repeat arguments, on the face that has them.
@@ -80,10 +82,11 @@ pub(crate) fn call(
     entry: Option<Entry>,
 ) -> Result<InProgress, Answer> {
     let Request { id, method, params } = request;
-    let subject = check(visit, &method, &params, manner).map_err(|unfit| match unfit {
-        Unfit::Params(error) => failed(&error.into(), &id),
-        Unfit::Header(refusal) => refusal.answer(manner.era(), Some(&id)),
-    })?;
+    let unfit = |unfit| match unfit {
+        Unfit::Params(error) => failed_towards(&CallerError::into(error), manner.era(), &id),
+        Unfit::Header(refusal) => Refusal::answer(&refusal, manner.era(), Some(&id)),
+    };
+    let subject = check(visit, &method, &params, manner).map_err(unfit)?;
     let token = meta::progress_token(params.meta.as_ref()).filter(|_| visit.streams);
     let log_level = manner.log_level.filter(|_| visit.streams);
     let wants_progress = token.is_some();
@@ -96,19 +99,26 @@ pub(crate) fn call(
         false => (visit.edge.silent.clone(), None),
     };
     let interview = asks.zip(events.as_mut()).map(|(session, events)| Interview::new(visit, session, events));
-    let call = Call {
+    let mut call = Call {
         target: Target::Exposed { view: visit.view.clone(), subject: subject.clone() },
         params,
         follow_up: None,
         caller: visit.principal.caller.clone(),
         exchange: Exchange { wants_progress, log_level, events: sink, ..manner.exchange(visit) },
     };
+    let round = match manner.era() {
+        Era::Modern => Some(Round::begin(visit, &method, &subject, manner, &mut call).map_err(unfit)?),
+        Era::Legacy => None,
+    };
     let (visit, revision) = (visit.clone(), manner.revision);
     let opens_urls = manner.capabilities.elicits_urls();
     let answer = async move {
         let work = async {
             let outcome = run(&visit, call, interview).await;
-            let answer = answered(&visit, &id, &subject, revision, opens_urls, outcome);
+            let answer = match &round {
+                Some(round) => round.answered(&visit, &id, &subject, outcome),
+                None => answered(&visit, &id, &subject, revision, opens_urls, outcome),
+            };
             visit.edge.answered(&method, revision.era(), &answer);
             answer
         };
@@ -199,7 +209,8 @@ async fn tell(speaker: Speaker, mut events: Events, answer: Option<Answer>, mut 
     }
 }
 
-enum Unfit {
+/// Why a request does not become a call.
+pub(super) enum Unfit {
     Params(CallerError),
     Header(Refusal),
 }

@@ -6,7 +6,7 @@ use gateway_domain::{CallerError, Error, Subject, Target};
 use gateway_protocol::Request;
 
 use super::{
-    Answer, Visit, failed, failed_in_session, panicked,
+    Answer, Visit, failed, failed_towards, panicked,
     request::{Manner, uri},
 };
 use crate::{
@@ -26,7 +26,7 @@ pub(super) async fn subscribe(
     match watched {
         None => Refusal::ShuttingDown.answer(manner.era(), Some(&request.id)),
         Some(Ok(())) => Answer::result(&request.id, b"{}"),
-        Some(Err(error)) => failed_in_session(&error, &request.id),
+        Some(Err(error)) => failed_towards(&error, manner.era(), &request.id),
     }
 }
 

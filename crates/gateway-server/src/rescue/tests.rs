@@ -160,3 +160,34 @@ fn the_object_holds_the_data() {
         )
     );
 }
+
+#[test]
+fn what_each_era_is_told_in_its_own_way() {
+    let text = || "x".to_owned();
+    let required = RawJson::parse(r#"{"sampling":{}}"#).unwrap();
+    let missing = CallerError::MissingCapability { required };
+    let unanswered = CallerError::Unanswered { reason: text() };
+    for (error, kind, modern, legacy) in [
+        (CallerError::UnknownPrompt { name: text() }, "unknown_prompt", (200, -32602), (200, -32602)),
+        (CallerError::UnknownResource { uri: text() }, "unknown_resource", (200, -32602), (200, -32002)),
+        (CallerError::UnknownTask, "unknown_task", (200, -32602), (200, -32602)),
+        (CallerError::UnknownState, "unknown_state", (200, -32602), (200, -32602)),
+        (CallerError::UnknownMethod { method: text() }, "unknown_method", (404, -32601), (200, -32601)),
+        (missing, "missing_capability", (400, -32021), (200, -32603)),
+        (unanswered, "unanswered", (200, -32603), (200, -32603)),
+    ] {
+        for (era, (status, code)) in [(Era::Modern, modern), (Era::Legacy, legacy)] {
+            let verdict = rescue(&error.clone().into()).towards(era);
+            assert_eq!(row(&verdict), (status, code, kind, false, false), "{error:?} towards {era:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_and_what_was_asked_for_are_named() {
+    let required = RawJson::parse(r#"{"elicitation":{"url":{}}}"#).unwrap();
+    let missing = rescue(&CallerError::MissingCapability { required }.into()).object();
+    assert!(missing.contains(r#""requiredCapabilities":{"elicitation":{"url":{}}}}"#), "{missing}");
+    let resource = rescue(&CallerError::UnknownResource { uri: "a:\"b".into() }.into()).object();
+    assert!(resource.contains(r#""uri":"a:\"b"}"#), "{resource}");
+}

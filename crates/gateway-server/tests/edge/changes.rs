@@ -55,7 +55,7 @@ async fn a_session_hears_of_the_resources_that_it_watches() {
     assert!(watched[1].upgrade().is_none(), "it is let go");
     let updates = watched[0].upgrade().unwrap();
     for _ in 0..3 {
-        updates.updated(object(r#"{"uri":"a:b/c","_meta":{"io.modelcontextprotocol/subscriptionId":1}}"#));
+        updates.0.updated(object(r#"{"uri":"a:b/c","_meta":{"io.modelcontextprotocol/subscriptionId":1}}"#));
     }
     assert_eq!(
         stream.next().await.unwrap().unwrap(),

@@ -43,6 +43,93 @@ async fn a_modern_stream_acknowledges_then_tells_and_ends_with_a_result() {
     assert!(server.served.await.unwrap());
 }
 
+/// The messages of a stream until it says nothing for a while.
+async fn heard(stream: &mut gateway_testkit::client::Messages<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    while let Ok(message) = timeout(3 * QUIET, stream.next()).await {
+        all.push(message.unwrap().unwrap());
+    }
+    all
+}
+
+#[tokio::test]
+async fn every_kind_that_is_offered_and_asked_for_is_told() {
+    let server = start(|config| config.limits.subscriptions_per_listen = 3).await;
+    server.world.offer_all();
+    let client = server.modern();
+    let all = r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a:1","a:missing","a:1","a:2","a:3"],"x":1}}"#;
+    let mut stream = client.open("7", "subscriptions/listen", all).await.unwrap();
+    let mut tools = client.open("8", "subscriptions/listen", TOOLS).await.unwrap();
+    let acknowledged = stream.next().await.unwrap().unwrap();
+    assert!(
+        acknowledged.ends_with(
+            r#""notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a:1","a:2"]}}}"#
+        ),
+        "{acknowledged}"
+    );
+    assert!(tools.next().await.unwrap().unwrap().ends_with(
+        r#""notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"]}}}"#
+    ));
+    // Several changes at once are one, and one of nothing that is shown is none.
+    for _ in 0..5 {
+        server.world.change_list(|lists| &mut lists.resources);
+        server.world.change_list(|lists| &mut lists.prompts);
+    }
+    server.world.generation.send_modify(|generation| *generation += 1);
+    let tag = tag("7");
+    let notification = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{{params}}}}}"#)
+    };
+    assert_eq!(
+        heard(&mut stream).await,
+        [
+            notification("notifications/prompts/list_changed", &tag),
+            notification("notifications/resources/list_changed", &tag),
+        ]
+    );
+    assert_eq!(heard(&mut tools).await.len(), 1);
+    for _ in 0..3 {
+        server.world.update("a:1", r#"{"uri":"a:1/below","x":1.0,"_meta":{"k":1}}"#);
+    }
+    assert_eq!(
+        heard(&mut stream).await,
+        [notification(
+            "notifications/resources/updated",
+            r#""uri":"a:1/below","x":1.0,"_meta":{"k":1,"io.modelcontextprotocol/subscriptionId":7}"#
+        )]
+    );
+    assert!(heard(&mut tools).await.is_empty());
+    assert_eq!(server.world.watching(), 3);
+    drop(stream);
+    until(|| server.world.watching() == 1).await;
+}
+
+#[tokio::test]
+async fn a_resource_that_is_not_watched_in_time_is_not_granted() {
+    let server = start(|_| {}).await;
+    server.world.offer_all();
+    let client = server.modern();
+    let filter = r#"{"notifications":{"resourceSubscriptions":["a:hang","a:1"]}}"#;
+    let mut stream = client.open("7", "subscriptions/listen", filter).await.unwrap();
+    let acknowledged = timeout(Duration::from_secs(4), stream.next()).await.unwrap().unwrap().unwrap();
+    assert!(
+        acknowledged.ends_with(r#""notifications":{"resourceSubscriptions":["a:1"]}}}"#),
+        "{acknowledged}"
+    );
+}
+
+#[tokio::test]
+async fn tasks_are_listened_for_by_those_who_declare_them_only() {
+    let server = start(|_| {}).await;
+    let client = server.modern();
+    let filter = r#"{"notifications":{"taskIds":["t"]}}"#;
+    let answer = client.request("1", "subscriptions/listen", filter).await.unwrap();
+    assert_eq!((answer.status, answer.error_code()), (400, Some(-32021)));
+    let client = server.able(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
+    let mut stream = client.open("1", "subscriptions/listen", filter).await.unwrap();
+    assert!(stream.next().await.unwrap().unwrap().ends_with(r#""notifications":{}}}"#));
+}
+
 #[tokio::test]
 async fn what_is_not_asked_for_is_not_told() {
     let server = start(|_| {}).await;
@@ -53,7 +140,13 @@ async fn what_is_not_asked_for_is_not_told() {
         server.world.change();
         assert!(timeout(QUIET, stream.next()).await.is_err());
     }
-    for filter in ["{}", r#"{"notifications":[]}"#, r#"{"notifications":{"toolsListChanged":1}}"#] {
+    for filter in [
+        "{}",
+        r#"{"notifications":[]}"#,
+        r#"{"notifications":{"toolsListChanged":1}}"#,
+        r#"{"notifications":{"resourceSubscriptions":"a:b"}}"#,
+        r#"{"notifications":{"resourceSubscriptions":[1]}}"#,
+    ] {
         let answer = client.request("1", "subscriptions/listen", filter).await.unwrap();
         assert_eq!((answer.status, answer.error_code()), (200, Some(-32602)), "for {filter}");
     }

@@ -21,7 +21,11 @@ mod lists;
 #[cfg(test)]
 mod modern;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod rounds;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

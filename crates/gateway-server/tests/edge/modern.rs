@@ -232,10 +232,6 @@ async fn failures_are_answers_too() {
             "files__down",
             r#"{"code":-32603,"message":"downstream `files` ended before it answered","data":{"kind":"downstream_ended","downstream":"files","retryable":true,"may_have_executed":false}}"#,
         ),
-        (
-            "files__input",
-            r#"{"code":-32603,"message":"downstream `files` asked for input, which the gateway cannot pass on yet","data":{"kind":"downstream_input_required","downstream":"files","retryable":false,"may_have_executed":true}}"#,
-        ),
         ("files__refuse", r#"{"code":7,"message":"no","data":1.0}"#),
     ] {
         let answer = client.call("\"f\"", tool, "{}").await.unwrap();

@@ -12,9 +12,9 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DownstreamFault, DownstreamName,
-    DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, InputRequired, ListKind,
-    ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, PeerError, RawJson, RawObject,
-    SessionKey, Sessions, State, Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
+    DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, ListKind, ListRemark, Offer,
+    OfferedTool, Outcome, Page, ParamHeader, ParamKind, PeerError, RawJson, RawObject, SessionKey, Sessions,
+    Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
@@ -29,6 +29,11 @@ pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const OURS: &str =
     r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"gateway","title":"Gateway","version":"1"}}"#;
 
+/// What the downstreams can do.
+pub(crate) const OFFER: &str = r#"{"tools":{"listChanged":true}}"#;
+/// All that any can.
+pub(crate) const WHOLE_OFFER: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"extensions":{"io.modelcontextprotocol/tasks":{},"x.y/z":{}}}"#;
+
 /// What the ports were told, and what they say.
 pub(crate) struct World {
     pub(crate) generation: watch::Sender<u64>,
@@ -36,7 +41,10 @@ pub(crate) struct World {
     pub(crate) generations: Mutex<Generations>,
     pub(crate) offer: Mutex<Offer>,
     /// Who watches which resource, while it does.
-    pub(crate) watched: Mutex<Vec<(String, std::sync::Weak<dyn Updates>)>>,
+    pub(crate) watched: Mutex<Vec<(String, std::sync::Weak<Watch>)>>,
+    /// What calls of `files__script` end with, in order, and what they were.
+    pub(crate) script: Mutex<std::collections::VecDeque<Outcome>>,
+    pub(crate) asked: Mutex<Vec<Call>>,
     pub(crate) page: Mutex<RawJson>,
     /// Calls of `hang` and `slow` that have begun, were dropped unfinished, or finished.
     pub(crate) begun: AtomicUsize,
@@ -59,11 +67,10 @@ impl World {
         Arc::new(Self {
             generation: watch::Sender::new(1),
             generations: Mutex::default(),
-            offer: Mutex::new(Offer {
-                capabilities: object(r#"{"tools":{"listChanged":true}}"#),
-                instructions: None,
-            }),
+            offer: Mutex::new(Offer { capabilities: object(OFFER), instructions: None }),
             watched: Mutex::default(),
+            script: Mutex::default(),
+            asked: Mutex::default(),
             page: Mutex::new(RawJson::parse(r#"[{"name":"files__echo","n":1.0}]"#).unwrap()),
             begun: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
@@ -85,6 +92,24 @@ impl World {
             sessions: self.clone(),
             subscriptions: self.clone(),
         }
+    }
+
+    /// Those who watch a resource are told.
+    pub(crate) fn update(&self, uri: &str, params: &str) {
+        for (watched, updates) in self.watched.lock().unwrap().iter() {
+            if let Some(updates) = updates.upgrade().filter(|_| watched == uri) {
+                updates.0.updated(object(params));
+            }
+        }
+    }
+
+    /// How many subscriptions there are.
+    pub(crate) fn watching(&self) -> usize {
+        self.watched.lock().unwrap().iter().filter(|(_, guard)| guard.strong_count() > 0).count()
+    }
+
+    pub(crate) fn offer_all(&self) {
+        self.offer.lock().unwrap().capabilities = object(WHOLE_OFFER);
     }
 
     /// The list of tools changes.
@@ -209,13 +234,18 @@ impl Drop for Running<'_> {
     }
 }
 
-fn object(text: impl Into<String>) -> RawObject {
+pub(crate) fn object(text: impl Into<String>) -> RawObject {
     RawObject::parse(text.into()).unwrap()
 }
 
 #[async_trait]
 impl Dispatcher for World {
+    #[expect(clippy::too_many_lines, reason = "one arm a tool")]
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        let call = match self.scripted(call) {
+            Ok(outcome) => return Ok(outcome),
+            Err(call) => *call,
+        };
         let Target::Exposed { subject, .. } = &call.target else { panic!("the edge does not resolve") };
         let Subject::Tool { name, .. } = subject else { return self.other(&call, subject) };
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
@@ -271,11 +301,6 @@ impl Dispatcher for World {
             }
             "panic" => panic!("on purpose"),
             "down" => Err(DownstreamFault::Ended { reason: "secret".to_owned() }.before(&files())),
-            "input" => Ok(Outcome::InputRequired(InputRequired {
-                downstream: Some(files()),
-                requests: None,
-                state: State::None,
-            })),
             "refuse" => Ok(Outcome::Failed(
                 PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap(),
             )),
@@ -285,6 +310,13 @@ impl Dispatcher for World {
 }
 
 impl World {
+    /// What the script says, if there is one.
+    fn scripted(&self, call: Call) -> Result<Outcome, Box<Call>> {
+        let Some(outcome) = self.script.lock().unwrap().pop_front() else { return Err(Box::new(call)) };
+        self.asked.lock().unwrap().push(call);
+        Ok(outcome)
+    }
+
     /// Requests for anything but a tool: what was understood, as a result.
     fn other(&self, call: &Call, subject: &Subject) -> Result<Outcome, Error> {
         self.calls.lock().unwrap().push((call.caller.clone(), call.exchange.session.clone()));
@@ -315,6 +347,9 @@ impl Sessions for World {
     }
 }
 
+/// One subscription, while it is held.
+pub(crate) struct Watch(pub(crate) Arc<dyn Updates>);
+
 #[async_trait]
 impl Subscriptions for World {
     async fn subscribe(
@@ -333,8 +368,9 @@ impl Subscriptions for World {
         if uri.contains("hang") {
             std::future::pending::<()>().await;
         }
-        self.watched.lock().unwrap().push((uri.to_string(), Arc::downgrade(&updates)));
-        Ok(Subscription::new(updates))
+        let watch = Arc::new(Watch(updates));
+        self.watched.lock().unwrap().push((uri.to_string(), Arc::downgrade(&watch)));
+        Ok(Subscription::new(watch))
     }
 }
 
@@ -380,6 +416,11 @@ impl Served {
     /// A client; its key is known where there are [`keys`], and otherwise not looked at.
     pub(crate) fn modern(&self) -> HttpClient {
         HttpClient::new(&self.url(), Speaks::modern()).unwrap().with_header("authorization", "Bearer k")
+    }
+
+    /// A modern client that declares this.
+    pub(crate) fn able(&self, capabilities: &str) -> HttpClient {
+        HttpClient::new(&self.url(), Speaks::Modern(capabilities.to_owned())).unwrap()
     }
 
     pub(crate) async fn legacy(&self, revision: &str) -> HttpClient {

@@ -1,0 +1,103 @@
+use gateway_domain::RawObject;
+use proptest::prelude::*;
+
+use super::*;
+
+const LASTS: Duration = Duration::from_secs(600);
+
+fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+fn params(text: &str) -> Params {
+    Params { object: RawObject::parse(text.to_owned()).unwrap(), meta: None }
+}
+
+fn files() -> DownstreamName {
+    DownstreamName::parse("files").unwrap()
+}
+
+fn binding(caller: &Caller, view: &View, method: &str, text: &str) -> Binding {
+    Binding::request(caller, view, method, &params(text))
+}
+
+proptest! {
+    #[test]
+    fn what_is_opened_is_what_was_sealed(value in ".*", kind in 0..4) {
+        let seal = Seal::new(None);
+        let state = match kind {
+            0 => State::None,
+            1 => State::Own(RawJson::string(&value)),
+            2 => State::Parked(ParkId(value.as_str().into())),
+            _ => State::Afresh,
+        };
+        let bound = binding(&Caller::anonymous(), &View::All, "tools/call", "{}");
+        let given = Opened { downstream: Some(files()), state };
+        let text = seal.state(&given, &bound, now(), LASTS).unwrap();
+        let opened = seal.open_state(&text, &bound, now()).unwrap();
+        prop_assert_eq!(format!("{:?}", given), format!("{:?}", opened));
+    }
+
+    #[test]
+    fn a_change_of_any_bit_is_noticed(at in 0..10_000_usize, bit in 0..8_u32) {
+        let seal = Seal::new(None);
+        let bound = binding(&Caller::anonymous(), &View::All, "tools/call", "{}");
+        let given = Opened { downstream: Some(files()), state: State::Own(RawJson::string("s")) };
+        let text = seal.state(&given, &bound, now(), LASTS).unwrap();
+        let mut bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
+        let at = at % bytes.len();
+        bytes[at] ^= 1 << bit;
+        prop_assert!(seal.open_state(&URL_SAFE_NO_PAD.encode(bytes), &bound, now()).is_err());
+        prop_assert!(seal.open_state(&text, &bound, now()).is_ok());
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in ".*") {
+        let seal = Seal::new(None);
+        prop_assert!(seal.open_task(&text, &Caller::anonymous()).is_err());
+    }
+}
+
+#[test]
+fn a_state_is_good_for_its_caller_and_request_only_and_for_a_time() {
+    let seal = Seal::new(Some(&[7; 32].into()));
+    let (desk, files_only) = (Caller::client("desk"), View::Downstream(files()));
+    let first = r#"{"name":"t","arguments":{"a":1.0},"_meta":{"x":1}}"#;
+    let again = r#"{"arguments":{"a":1.0},"name":"t","inputResponses":{},"requestState":"s"}"#;
+    let given = Opened { downstream: Some(files()), state: State::None };
+    let bound = binding(&desk, &View::All, "tools/call", first);
+    let text = seal.state(&given, &bound, now(), LASTS).unwrap();
+    let other = r#"{"name":"t","arguments":{"a":2.0}}"#;
+    for (bound, later, good) in [
+        (binding(&desk, &View::All, "tools/call", again), 0, true),
+        (binding(&desk, &View::All, "tools/call", again), 599, true),
+        (binding(&desk, &View::All, "tools/call", again), 600, false),
+        (binding(&desk, &View::All, "tools/call", other), 0, false),
+        (binding(&desk, &View::All, "prompts/get", again), 0, false),
+        (binding(&desk, &files_only, "tools/call", again), 0, false),
+        (binding(&Caller::client("lab"), &View::All, "tools/call", again), 0, false),
+        (binding(&Caller::anonymous(), &View::All, "tools/call", again), 0, false),
+        (Binding::task(&desk), 0, false),
+    ] {
+        let opened = seal.open_state(&text, &bound, now() + Duration::from_secs(later));
+        assert_eq!(opened.is_ok(), good, "{bound:?} after {later} s");
+    }
+    let (same, another) = (Seal::new(Some(&[7; 32].into())), Seal::new(None));
+    assert!(same.open_state(&text, &bound, now()).is_ok());
+    assert!(another.open_state(&text, &bound, now()).is_err());
+    // A client that is called as those are who have no name is another one.
+    let named = binding(&Caller::client("anonymous"), &View::All, "tools/call", first);
+    assert_ne!(named, binding(&Caller::anonymous(), &View::All, "tools/call", first));
+}
+
+#[test]
+fn a_task_is_its_callers() {
+    let seal = Seal::new(None);
+    let object = RawObject::parse(r#"{"taskId":"t 1"}"#).unwrap();
+    let (desk, task) = (Caller::client("desk"), TaskHandle { downstream: Some(files()), object });
+    let id = seal.task(&task, &desk).unwrap();
+    assert_eq!(seal.open_task(&id, &desk).unwrap(), (files(), "t 1".to_owned()));
+    for (id, caller) in [(id.as_str(), Caller::client("lab")), ("t 1", desk.clone()), ("", desk)] {
+        assert_eq!(seal.open_task(id, &caller).unwrap_err(), CallerError::UnknownTask);
+    }
+}
