@@ -18,6 +18,8 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The Tasks extension (protocol.md §15.2).
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+/// Which task of 2025-11-25 a message belongs to.
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// The token that progress of this request is reported under.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 

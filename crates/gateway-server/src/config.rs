@@ -156,6 +156,21 @@ pub struct Limits {
     pub listens_per_caller: usize,
     /// Resources that one modern stream of change events watches; the others are not granted. Default 100.
     pub subscriptions_per_listen: usize,
+    /// Resources that one legacy session watches; more are refused. Default 100.
+    pub subscriptions_per_session: usize,
+    /// Messages on one stream of a legacy session that are kept for a client whose connection breaks. Default 256.
+    pub replay_events: usize,
+    /// Bytes of those; the last message is kept in any case. Default 256 KiB.
+    pub replay_bytes: usize,
+    /// Bytes of those of all streams together, likewise. Default 64 MiB.
+    pub replay_total_bytes: usize,
+    /// Streams of requests of one legacy session that its client can go on with; beyond it the oldest cannot be
+    /// gone on with. Default 16.
+    pub replay_streams: usize,
+    /// How long the stream of a request is kept after its end. Default 60 s.
+    pub replay_time: Duration,
+    /// What clients are told to wait before they go on with a stream. Default 1 s.
+    pub retry: Duration,
     /// How often one call of a legacy client may ask it something before the call is given up. Default 10.
     pub question_rounds: usize,
     /// How long a client may take to answer what it was asked: a legacy one the question, a modern one with its next
@@ -199,6 +214,13 @@ impl Default for Limits {
             listens: 1024,
             listens_per_caller: 16,
             subscriptions_per_listen: 100,
+            subscriptions_per_session: 100,
+            replay_events: 256,
+            replay_bytes: 256 << 10,
+            replay_total_bytes: 64 << 20,
+            replay_streams: 16,
+            replay_time: Duration::from_secs(60),
+            retry: Duration::from_secs(1),
             question_rounds: 10,
             question_time: Duration::from_secs(600),
             event_queue: 64,

@@ -81,12 +81,13 @@ impl Edge {
     pub(crate) fn new(rules: Rules, ports: Ports) -> Arc<Self> {
         let limits = &rules.config.limits;
         let kib = (limits.buffered_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS);
+        let metrics = Metrics::new();
         Arc::new(Self {
-            sessions: SessionTable::new(limits.clone()),
+            sessions: SessionTable::new(limits.clone(), metrics.dropped_events.clone()),
             load: Arc::default(),
             listens: AtomicUsize::new(0),
             bodies: Arc::new(Semaphore::new(kib)),
-            metrics: Metrics::new(),
+            metrics,
             phase: watch::Sender::new(Phase::Serving),
             silent: Arc::new(Silent),
             rules: ArcSwap::from_pointee(rules),

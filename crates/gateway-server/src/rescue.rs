@@ -77,6 +77,8 @@ pub(crate) enum Refusal {
     SessionsFull,
     /// The session has its stream already.
     StreamTaken,
+    /// What came after an event is not kept any more, or never was.
+    EventUnknown,
     /// The caller has too many streams.
     StreamsFull,
     /// The caller has too many requests in flight.
@@ -234,6 +236,12 @@ impl Refusal {
             Self::ClientResponse => {
                 (S::BAD_REQUEST, "client_response", "2026-07-28 has no responses from clients")
             }
+            // Not 404, which would end the session.
+            Self::EventUnknown => (
+                S::BAD_REQUEST,
+                "event_unknown",
+                "what came after the event that Last-Event-ID names is not kept",
+            ),
             Self::Expectation => (S::EXPECTATION_FAILED, "expectation", "Expect must be 100-continue"),
             _ => return None,
         };

@@ -1,22 +1,43 @@
 //! Sessions of legacy clients (protocol.md §4.4). An id alone opens nothing: a session belongs to the
 //! caller and the path that it was opened with, and to anybody else it is not there (P-W6).
 
+mod client;
+mod journal;
+mod kept;
+mod link;
+mod questions;
+mod watch;
+
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use gateway_domain::{SessionKey, View};
+use gateway_domain::{ClientCapabilities, Generations, LogLevel, SessionKey, View};
 use gateway_protocol::Revision;
-use tokio::{sync::watch, time::Instant};
+use prometheus_client::metrics::counter::Counter;
+use tokio::time::Instant;
 
-use crate::{auth::Principal, config::Limits, in_flight::Calls, rescue::Refusal};
+pub(crate) use self::{
+    client::Client,
+    journal::{EventId, Journal, Reader},
+    kept::keep,
+    questions::{Questions, Voice},
+    watch::{PAUSE, updates},
+};
+use self::{
+    journal::{Bounds, Shelf},
+    kept::Kept,
+    link::Roots,
+    watch::Watched,
+};
+use crate::{auth::Principal, config::Limits, endpoint::Payload, in_flight::Calls, rescue::Refusal};
 
 /// Random bytes of an id; 128 bits is what security.md §1.1 asks for.
 const ID_BYTES: usize = 24;
@@ -27,37 +48,60 @@ pub(crate) struct Session {
     id: Arc<str>,
     principal: Arc<Principal>,
     view: View,
-    revision: Revision,
+    client: Client,
     opened: Instant,
     used: Mutex<Instant>,
     /// Requests and streams that are open now; a session with any is not idle.
     open: AtomicUsize,
-    streams: AtomicBool,
+    /// Which stream of its own it has; 0 is none.
+    stream: AtomicU64,
+    streams: AtomicU64,
     initialized: AtomicBool,
     calls: Arc<Calls>,
-    ended: watch::Sender<bool>,
+    level: Mutex<Option<LogLevel>>,
+    questions: Questions,
+    /// What is said outside any request.
+    outbox: Arc<Journal>,
+    kept: Kept,
+    watched: Watched,
+    roots: Roots,
+    /// The lists that the client has been told of.
+    told: Mutex<Generations>,
+    shelf: Arc<Shelf>,
+    ended: tokio::sync::watch::Sender<bool>,
 }
 
 impl Session {
-    /// A session that is in no table, for the one client of the stdio face.
-    pub(crate) fn new(
+    /// A session that is in no table yet.
+    fn new(
         principal: Arc<Principal>,
         view: View,
-        revision: Revision,
+        client: Client,
+        bounds: Bounds,
+        shelf: Arc<Shelf>,
     ) -> Result<Arc<Self>, Refusal> {
         let now = Instant::now();
         Ok(Arc::new(Self {
-            id: new_id()?,
+            id: new_name()?.into(),
             principal,
             view,
-            revision,
+            client,
             opened: now,
             used: Mutex::new(now),
             open: AtomicUsize::new(0),
-            streams: AtomicBool::new(false),
+            stream: AtomicU64::new(0),
+            streams: AtomicU64::new(0),
             initialized: AtomicBool::new(false),
             calls: Arc::default(),
-            ended: watch::Sender::new(false),
+            level: Mutex::default(),
+            questions: Questions::default(),
+            outbox: Journal::new(0, bounds),
+            kept: Kept::default(),
+            watched: Watched::default(),
+            roots: Roots::default(),
+            told: Mutex::default(),
+            shelf,
+            ended: tokio::sync::watch::Sender::new(false),
         }))
     }
 
@@ -74,7 +118,66 @@ impl Session {
     }
 
     pub(crate) fn revision(&self) -> Revision {
-        self.revision
+        self.client.revision
+    }
+
+    /// What the client can do, where it can be asked something.
+    pub(crate) fn capabilities(&self) -> &ClientCapabilities {
+        &self.client.capabilities
+    }
+
+    /// What it can do where it cannot.
+    pub(crate) fn unasked(&self) -> &ClientCapabilities {
+        &self.client.unasked
+    }
+
+    /// The lowest level of log messages that the client wants, if it said.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        *locked(&self.level)
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        *locked(&self.level) = Some(level);
+    }
+
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    pub(crate) fn outbox(&self) -> &Arc<Journal> {
+        &self.outbox
+    }
+
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    pub(crate) fn watched(&self) -> &Watched {
+        &self.watched
+    }
+
+    /// Says something outside any request, unless nobody can have asked for it yet. Never waits.
+    pub(crate) fn tell_client(&self, message: Payload) {
+        if self.is_initialized() {
+            self.outbox.tell(message);
+        } else {
+            self.lose_one();
+        }
+    }
+
+    /// Counts a message that the client will not get.
+    pub(crate) fn lose_one(&self) {
+        self.shelf.drop_one();
+    }
+
+    /// The client's roots are others now.
+    pub(crate) fn forget_roots(&self) {
+        self.roots.forget();
+    }
+
+    /// The lists that the client has been told of, and from now on these.
+    pub(crate) fn told(&self, now: Generations) -> Generations {
+        std::mem::replace(&mut *locked(&self.told), now)
     }
 
     pub(crate) fn calls(&self) -> &Arc<Calls> {
@@ -93,28 +196,43 @@ impl Session {
     /// Keeps the session from being idle while the value lives.
     pub(crate) fn enter(self: &Arc<Self>) -> InUse {
         self.open.fetch_add(1, Ordering::AcqRel);
-        InUse { session: self.clone(), streams: false }
+        InUse { session: self.clone(), stream: 0 }
     }
 
     /// As [`Self::enter`], for the one stream a session may have.
     pub(crate) fn stream(self: &Arc<Self>) -> Result<InUse, Refusal> {
-        if self.streams.swap(true, Ordering::AcqRel) {
-            return Err(Refusal::StreamTaken);
-        }
+        let serial = self.streams.fetch_add(1, Ordering::AcqRel) + 1;
+        let taken = self.stream.compare_exchange(0, serial, Ordering::AcqRel, Ordering::Acquire);
+        taken.map_err(|_| Refusal::StreamTaken)?;
+        Ok(self.enter_stream(serial))
+    }
+
+    /// The same for a client that goes on with it: we may not have seen yet that its connection broke.
+    pub(crate) fn take_stream(self: &Arc<Self>) -> InUse {
+        let serial = self.streams.fetch_add(1, Ordering::AcqRel) + 1;
+        self.stream.store(serial, Ordering::Release);
+        self.enter_stream(serial)
+    }
+
+    fn enter_stream(self: &Arc<Self>, serial: u64) -> InUse {
         let mut in_use = self.enter();
-        in_use.streams = true;
-        Ok(in_use)
+        in_use.stream = serial;
+        in_use
     }
 
     /// Becomes true when the session has ended.
-    pub(crate) fn ended(&self) -> watch::Receiver<bool> {
+    pub(crate) fn ended(&self) -> tokio::sync::watch::Receiver<bool> {
         self.ended.subscribe()
     }
 
-    /// Ends streams and calls. What is held downstream is for the caller to let go.
+    /// Ends streams, calls, questions and subscriptions. What is held downstream is for the caller to let go.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
         self.calls.end();
+        self.questions.end();
+        self.watched.end();
+        self.outbox.close();
+        self.kept.end();
     }
 
     fn idle_since(&self) -> Option<Instant> {
@@ -131,14 +249,17 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct InUse {
     session: Arc<Session>,
-    streams: bool,
+    /// The stream that it is, if it is one.
+    stream: u64,
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
         *locked(&self.session.used) = Instant::now();
-        if self.streams {
-            self.session.streams.store(false, Ordering::Release);
+        if self.stream > 0 {
+            // Unless another one has taken its place.
+            let (own, none) = (self.stream, 0);
+            let _ = self.session.stream.compare_exchange(own, none, Ordering::AcqRel, Ordering::Acquire);
         }
         self.session.open.fetch_sub(1, Ordering::AcqRel);
     }
@@ -149,11 +270,32 @@ impl Drop for InUse {
 pub(crate) struct SessionTable {
     sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     limits: ArcSwap<Limits>,
+    shelf: Arc<Shelf>,
 }
 
 impl SessionTable {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { sessions: Mutex::default(), limits: ArcSwap::from_pointee(limits) }
+    /// `dropped` counts what clients are not told.
+    pub(crate) fn new(limits: Limits, dropped: Counter<u64, AtomicU64>) -> Self {
+        let (sessions, shelf) = (Mutex::default(), Shelf::new(dropped));
+        Self { sessions, limits: ArcSwap::from_pointee(limits), shelf }
+    }
+
+    /// How much a stream of a session keeps.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(&self.limits.load(), &self.shelf)
+    }
+
+    /// A session that is in no table, for the one client of the stdio face.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`].
+    pub(crate) fn apart(
+        &self,
+        principal: &Arc<Principal>,
+        view: &View,
+        client: Client,
+    ) -> Result<Arc<Session>, Refusal> {
+        Session::new(principal.clone(), view.clone(), client, self.bounds(), self.shelf.clone())
     }
 
     /// Sessions beyond other limits are not ended for that.
@@ -170,9 +312,9 @@ impl SessionTable {
         &self,
         principal: &Arc<Principal>,
         view: &View,
-        revision: Revision,
+        client: Client,
     ) -> Result<(Arc<Session>, Option<Arc<Session>>), Refusal> {
-        let session = Session::new(principal.clone(), view.clone(), revision)?;
+        let session = self.apart(principal, view, client)?;
         let limits = self.limits.load();
         let mut sessions = locked(&self.sessions);
         // Under the lock: what is opened before is found by `take_revoked`.
@@ -256,11 +398,14 @@ fn oldest_idle(
     idle.min_by_key(|(since, _)| *since).map(|(_, session)| session.clone())
 }
 
-fn new_id() -> Result<Arc<str>, Refusal> {
+/// A name that nobody can guess.
+///
+/// # Errors
+/// [`Refusal::Busy`]: without randomness there is none.
+pub(crate) fn new_name() -> Result<String, Refusal> {
     let mut bytes = [0; ID_BYTES];
-    // Without randomness there is no session that nobody can guess, so there is none.
     SystemRandom::new().fill(&mut bytes).map_err(|_| Refusal::Busy)?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes).into())
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,7 +6,7 @@ use std::{future::Future, io, pin::pin, sync::Arc};
 use bytes::Bytes;
 use gateway_domain::{Caller, Era, View};
 use gateway_protocol::{
-    EnvelopeError, Incoming, Message, Notification, Request,
+    EnvelopeError, Incoming, Message, Notification, Request, Response,
     era::{Facts, Kind, Verdict, classify, envelope_version},
     method,
     ndjson::{Line, LineDecoder},
@@ -24,7 +24,7 @@ use crate::{
     edge::{Edge, FAREWELL, Phase, Ports},
     endpoint::{Answer, Payload, Reply, Visit, legacy, modern},
     in_flight::Calls,
-    listen::{Changes, list_changed},
+    listen,
     rescue::Refusal,
     rules::Rules,
     session::Session,
@@ -188,8 +188,7 @@ impl Client {
         match Incoming::parse(text) {
             Ok(Incoming::Single(Message::Request(request))) => self.request(request).await,
             Ok(Incoming::Single(Message::Notification(notification))) => self.notification(&notification),
-            // Nothing has been asked of the client, so there is nothing that this could answer.
-            Ok(Incoming::Single(Message::Response(_))) => {}
+            Ok(Incoming::Single(Message::Response(response))) => self.response(response),
             Ok(Incoming::Batch(messages)) => self.batch(messages).await,
             Err(error) => {
                 let id = error.id.clone();
@@ -238,21 +237,26 @@ impl Client {
     /// Selects legacy semantics for messages without an envelope. A second handshake begins anew; what is in
     /// flight of the session before is answered that it has ended.
     async fn handshake(&mut self, request: &Request) {
-        let opened = match legacy::negotiate(&self.visit, request) {
-            Ok(revision) => Session::new(self.visit.principal.clone(), View::All, revision)
-                .map_err(|refusal| refusal.answer(Era::Legacy, Some(&request.id))),
-            Err(answer) => Err(answer),
-        };
-        let session = match opened {
-            Ok(session) => session,
+        let client = match legacy::negotiate(&self.visit, request) {
+            Ok(client) => client,
             Err(answer) => return self.say(answer.payload).await,
         };
-        let welcome = legacy::welcome(&self.visit, &request.id, session.revision());
-        let news = AbortOnDrop(tokio::spawn(tell_changes(&self.visit, &session, &self.mouth)));
+        let Visit { edge, principal, view, .. } = &self.visit;
+        let opened = edge.sessions.apart(principal, view, client).and_then(|session| {
+            let stream = listen::legacy(&self.visit, &session, None)?;
+            Ok((session, stream))
+        });
+        let (session, stream) = match opened {
+            Ok(opened) => opened,
+            Err(refusal) => return self.say(refusal.answer(Era::Legacy, Some(&request.id)).payload).await,
+        };
+        let welcome = legacy::welcome(&self.visit, &request.id, session.revision()).await;
+        // Behind the welcome, so that nothing of the session comes before it.
+        self.say(welcome.payload).await;
+        let news = AbortOnDrop(tokio::spawn(speak(stream, self.mouth.downgrade())));
         if let Some(earlier) = self.session.replace(Opened { session, news }) {
             drop(self.visit.edge.let_go(earlier.session));
         }
-        self.say(welcome.payload).await;
     }
 
     fn notification(&self, notification: &Notification) {
@@ -262,7 +266,14 @@ impl Client {
             self.calls.cancel(&id);
         }
         if let Some(Opened { session, .. }) = &self.session {
-            legacy::notice(session, notification);
+            legacy::notice(&self.visit, session, notification);
+        }
+    }
+
+    fn response(&self, response: Response) {
+        // Only in a session is a client asked anything.
+        if let Some(Opened { session, .. }) = &self.session {
+            session.questions().answer(response);
         }
     }
 
@@ -309,20 +320,12 @@ impl Client {
     }
 }
 
-/// Tells a legacy client about changes from now on.
-fn tell_changes(
-    visit: &Visit,
-    session: &Arc<Session>,
-    mouth: &mpsc::Sender<Payload>,
-) -> impl Future<Output = ()> + Send + 'static {
-    let mut changes = Changes::new(visit.edge.clone(), View::All);
-    let (session, mouth) = (session.clone(), mouth.downgrade());
-    async move {
-        while changes.next().await {
-            let Some(mouth) = mouth.upgrade() else { return };
-            if session.is_initialized() && mouth.send(list_changed()).await.is_err() {
-                return;
-            }
+/// Says what is said outside any request.
+async fn speak(mut stream: listen::Opened, mouth: mpsc::WeakSender<Payload>) {
+    while let Some(message) = stream.reader.next().await {
+        let Some(mouth) = mouth.upgrade() else { return };
+        if mouth.send(message).await.is_err() {
+            return;
         }
     }
 }

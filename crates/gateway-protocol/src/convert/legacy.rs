@@ -1,80 +1,121 @@
-//! Towards clients of the revisions with sessions.
+//! Towards a client of a revision with sessions, from whatever downstream (protocol.md §20.8).
+//!
+//! All functions are pure. What a client can read as it is comes back as it is, without a copy.
 
-use gateway_domain::{JsonKind, PeerError, RawJson, RawObject, Subject};
+mod blocks;
+mod capabilities;
+mod questions;
 
+use gateway_domain::{JsonKind, ListKind, ObjectEdit, PeerError, RawJson, RawObject, Subject};
+
+pub use self::{
+    capabilities::{of_client, of_server},
+    questions::{Unaskable, question},
+};
 use crate::{Revision, code, meta};
 
-/// A result, without what only modern clients know.
-pub fn result(_subject: &Subject, result: &RawObject, _revision: Revision) -> RawJson {
-    let mut edit = result.edit();
-    for member in ["resultType", "ttlMs", "cacheScope"] {
-        edit = edit.remove(member);
+/// Members of a result that only modern clients know.
+const MODERN_MEMBERS: [&str; 5] = ["resultType", "ttlMs", "cacheScope", "inputRequests", "requestState"];
+/// Members of its `_meta` that only modern clients know, or that name a task the client was not offered.
+const MODERN_META: [&str; 3] = [meta::SERVER_INFO, meta::SUBSCRIPTION_ID, meta::RELATED_TASK];
+
+/// The result of a request about this.
+pub fn result(subject: &Subject, result: &RawObject, revision: Revision) -> RawJson {
+    let edit = MODERN_MEMBERS.iter().fold(result.edit(), |edit, member| edit.remove(member));
+    let edit = without_modern_meta(result, edit);
+    match subject {
+        Subject::Tool { .. } => tool_result(edit, result, revision),
+        Subject::Prompt { .. } => {
+            let messages = result.get("messages").and_then(|given| blocks::messages(revision, &given));
+            match messages {
+                Some(messages) => edit.set("messages", messages.as_bytes()),
+                None => edit,
+            }
+        }
+        _ => edit,
     }
-    if result.get("structuredContent").is_some_and(|content| content.kind() != JsonKind::Object) {
-        edit = edit.remove("structuredContent");
-    }
-    if let Some(own) = result.get_object("_meta").filter(|own| own.contains(meta::SERVER_INFO)) {
-        let rest = own.edit().remove(meta::SERVER_INFO).finish();
-        edit = if own.len() == 1 { edit.remove("_meta") } else { edit.set("_meta", rest.as_bytes()) };
-    }
-    edit.finish()
+    .finish()
 }
 
-/// An error object. Codes that describe the hop behind us become -32603 with the original in `data`.
-pub fn error(_subject: &Subject, error: &PeerError, _revision: Revision) -> RawJson {
-    match error.code {
-        code::UNSUPPORTED_VERSION..=code::HEADER_MISMATCH => super::modern::moved(error),
+/// The params of a notification.
+pub fn notification(params: &RawObject) -> RawJson {
+    without_modern_meta(params, params.edit()).finish()
+}
+
+/// `edit` of `object`, of whose `_meta` is kept what the client may know.
+fn without_modern_meta<'a>(object: &RawObject, edit: ObjectEdit<'a>) -> ObjectEdit<'a> {
+    let Some(own) = object.get_object("_meta") else { return edit };
+    let rest = MODERN_META.iter().fold(own.edit(), |edit, member| edit.remove(member));
+    if rest.is_unchanged() {
+        return edit;
+    }
+    let rest = rest.finish();
+    if rest.as_str() == "{}" { edit.remove("_meta") } else { edit.set("_meta", rest.as_bytes()) }
+}
+
+/// What a tool gives beyond the members that every result may have.
+fn tool_result<'a>(mut edit: ObjectEdit<'a>, result: &RawObject, revision: Revision) -> ObjectEdit<'a> {
+    let content = result.get("content");
+    if let Some(structured) = result.get("structuredContent").filter(|it| !can_read(revision, it)) {
+        edit = edit.remove("structuredContent");
+        // Most servers repeat it as text. Of one that does not, the client would see nothing.
+        if content.as_ref().is_none_or(|content| content.elements(0).is_some()) {
+            let text = RawJson::string(structured.as_str());
+            return edit.set("content", format!(r#"[{{"type":"text","text":{text}}}]"#));
+        }
+    }
+    match content.and_then(|content| blocks::array(revision, &content)) {
+        Some(content) => edit.set("content", content.as_bytes()),
+        None => edit,
+    }
+}
+
+/// Only objects have ever been structured content in this era, and that since 2025-06-18.
+fn can_read(revision: Revision, structured: &RawJson) -> bool {
+    revision >= Revision::V2025_06_18 && structured.kind() == JsonKind::Object
+}
+
+/// The entries of a list of this kind. What a tool offers as a task is not offered to clients of this era.
+pub fn list(list: ListKind, items: &RawJson, revision: Revision) -> RawJson {
+    // A page is the same for many clients, so most of them are passed on after one look for a word. A name that
+    // hides behind escapes is a member that the client does not know, as others are.
+    let holds = |word: &str| memchr::memmem::find(items.as_bytes(), word.as_bytes()).is_some();
+    if list != ListKind::Tools || !(holds(r#""execution""#) || holds(r#""outputSchema""#)) {
+        return items.clone();
+    }
+    blocks::each(items, |definition| tool(revision, definition)).unwrap_or_else(|| items.clone())
+}
+
+/// The definition of a tool, if it has to be another one.
+fn tool(revision: Revision, definition: &RawObject) -> Option<RawJson> {
+    let mut edit = definition.edit().remove("execution");
+    let readable = |schema: RawObject| {
+        revision >= Revision::V2025_06_18 && schema.get_text("type").as_deref() == Some("object")
+    };
+    if definition.contains("outputSchema") && !definition.get_object("outputSchema").is_some_and(readable) {
+        edit = edit.remove("outputSchema");
+    }
+    (!edit.is_unchanged()).then(|| edit.finish())
+}
+
+/// An error that a downstream answered a request about this with. The codes of a hop, and those that the client
+/// does not have, become -32603 with the original in `data`.
+pub fn error(subject: &Subject, error: &PeerError, revision: Revision, opens_urls: bool) -> RawJson {
+    let urls = revision >= Revision::V2025_11_25 && opens_urls;
+    match (error.code, subject) {
+        (code::UNSUPPORTED_VERSION..=code::HEADER_MISMATCH, _) => super::modern::moved(error),
+        (code::URL_REQUIRED, _) if !urls => super::modern::moved(error),
+        (code::INVALID_PARAMS, Subject::Resource { .. }) if names_uri(error) => {
+            error.raw.edit().set("code", code::RESOURCE_NOT_FOUND.to_string()).finish()
+        }
         _ => error.raw.raw().clone(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_loses_modern_members_only() {
-        for (given, expected) in [
-            ("{}", "{}"),
-            (r#"{"content":[ ],"x":1.0}"#, r#"{"content":[ ],"x":1.0}"#),
-            (
-                r#"{"resultType":"complete","content":[],"ttlMs":0,"cacheScope":"public"}"#,
-                r#"{"content":[]}"#,
-            ),
-            (r#"{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#, r#"{"content":[]}"#),
-            (r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{},"k":1}}"#, r#"{"_meta":{"k":1}}"#),
-            (r#"{"_meta":{},"content":[]}"#, r#"{"_meta":{},"content":[]}"#),
-            (
-                r#"{"content":[],"structuredContent":{"n":1.0}}"#,
-                r#"{"content":[],"structuredContent":{"n":1.0}}"#,
-            ),
-            (r#"{"content":[],"structuredContent":[1.0]}"#, r#"{"content":[]}"#),
-        ] {
-            let given = RawObject::parse(given).unwrap();
-            let written = result(&Subject::tool("t"), &given, Revision::NEWEST_LEGACY);
-            assert_eq!(written.as_str(), expected, "for {given:?}");
-        }
-    }
-
-    #[test]
-    fn codes_of_another_hop_do_not_reach_the_client() {
-        for (given, expected) in [
-            (-32602, -32602),
-            (-32601, -32601),
-            (7, 7),
-            (-32020, -32603),
-            (-32021, -32603),
-            (-32022, -32603),
-            (-32002, -32002),
-            (-32042, -32042),
-            (-32000, -32000),
-            (-1, -1),
-        ] {
-            let raw = RawObject::parse(format!(r#"{{"code":{given},"message":"m","data":[1.0]}}"#)).unwrap();
-            let given = PeerError::new(raw).unwrap();
-            let written = error(&Subject::tool("t"), &given, Revision::NEWEST_LEGACY);
-            let written = PeerError::new(RawObject::try_from(written).unwrap()).unwrap();
-            assert_eq!(written.code, expected, "for {given:?}");
-        }
-    }
+/// What tells a resource that is not there from params that are wrong, since modern servers have one code for both.
+fn names_uri(error: &PeerError) -> bool {
+    error.raw.get_object("data").is_some_and(|data| data.contains("uri"))
 }
+
+#[cfg(test)]
+mod tests;

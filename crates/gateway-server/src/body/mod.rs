@@ -5,5 +5,5 @@ mod response;
 
 pub(crate) use self::{
     request::read,
-    response::{Held, ResponseBody, Serving},
+    response::{Held, ResponseBody, Resumption, Serving, Source},
 };

@@ -19,7 +19,8 @@ use tokio::{
 use crate::{
     endpoint::{Conversation, Payload},
     face::Activity,
-    session::InUse,
+    listen::Holds,
+    session::{InUse, Reader},
 };
 
 /// The most that is given at a time where many responses share a connection, so that what a peer does not
@@ -29,16 +30,21 @@ const PIECE: usize = 16 << 10;
 const COPIED: usize = 8 << 10;
 
 /// What lives as long as the response does.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Held {
     /// The room of the request's body, on which a call that goes on still stands.
     _room: Option<OwnedSemaphorePermit>,
     _session: Option<InUse>,
+    _stream: Option<Holds>,
 }
 
 impl Held {
     pub(crate) fn new(room: OwnedSemaphorePermit) -> Self {
-        Self { _room: Some(room), _session: None }
+        Self { _room: Some(room), ..Self::default() }
+    }
+
+    pub(crate) fn stream(stream: Holds) -> Self {
+        Self { _stream: Some(stream), ..Self::default() }
     }
 
     pub(crate) fn keep(&mut self, session: InUse) {
@@ -63,12 +69,58 @@ enum Kind {
 }
 
 struct Events {
-    conversation: Conversation,
+    source: Source,
     /// Pieces of the current event.
     pieces: VecDeque<Bytes>,
     quiet: Pin<Box<Sleep>>,
     keep_alive: Duration,
     _held: Held,
+}
+
+/// Where the messages come from.
+pub(crate) enum Source {
+    /// What is said while the response is written.
+    Told(Conversation),
+    /// What is kept: each event has an id that its client can go on from.
+    Kept(Reader, Resumption),
+}
+
+/// What a client is told about going on with a stream, before the first event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resumption {
+    /// How long it should wait before it does.
+    pub(crate) retry: Option<Duration>,
+    /// Whether it knows events without data, which say where a stream begins (2025-11-25).
+    pub(crate) primes: bool,
+}
+
+/// The fields of an event that stand before its data.
+type Fields = String;
+
+impl Source {
+    /// The next message; an empty one says where the stream stands.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Fields, Payload)>> {
+        match self {
+            Self::Told(conversation) => {
+                conversation.poll_next(cx).map(|message| message.map(|message| (String::new(), message)))
+            }
+            Self::Kept(reader, resumption) => {
+                if std::mem::take(&mut resumption.primes) {
+                    let fields = resumption.fields(reader);
+                    return Poll::Ready(Some((fields, Payload::default())));
+                }
+                let message = ready!(reader.poll_next(cx));
+                Poll::Ready(message.map(|message| (resumption.fields(reader), message)))
+            }
+        }
+    }
+}
+
+impl Resumption {
+    fn fields(&mut self, reader: &Reader) -> Fields {
+        let retry = self.retry.take().map(|retry| format!("retry: {}\n", retry.as_millis()));
+        format!("{}id: {}\n", retry.unwrap_or_default(), reader.position())
+    }
 }
 
 /// Tells the connection that a request is being answered, until dropped.
@@ -105,9 +157,9 @@ impl ResponseBody {
     }
 
     /// Events with the messages of a conversation, and comments while it is quiet.
-    pub(crate) fn events(conversation: Conversation, keep_alive: Duration, held: Held) -> Self {
+    pub(crate) fn events(source: Source, keep_alive: Duration, held: Held) -> Self {
         let quiet = Box::pin(sleep(keep_alive));
-        let events = Events { conversation, pieces: VecDeque::new(), quiet, keep_alive, _held: held };
+        let events = Events { source, pieces: VecDeque::new(), quiet, keep_alive, _held: held };
         Self { kind: Kind::Events(Box::new(events)), rest: Bytes::new(), serving: None }
     }
 
@@ -151,10 +203,10 @@ impl Events {
         if let Some(piece) = self.pieces.pop_front() {
             return Poll::Ready(Some(piece));
         }
-        if let Poll::Ready(message) = self.conversation.poll_next(cx) {
-            let Some(message) = message else { return Poll::Ready(None) };
+        if let Poll::Ready(event) = self.source.poll_next(cx) {
+            let Some((fields, message)) = event else { return Poll::Ready(None) };
             self.quiet.as_mut().reset(Instant::now() + self.keep_alive);
-            return Poll::Ready(Some(self.begin(message)));
+            return Poll::Ready(Some(self.begin(fields, message)));
         }
         ready!(self.quiet.as_mut().poll(cx));
         self.quiet.as_mut().reset(Instant::now() + self.keep_alive);
@@ -162,13 +214,18 @@ impl Events {
     }
 
     /// The first piece of an event.
-    fn begin(&mut self, Payload(parts): Payload) -> Bytes {
+    fn begin(&mut self, fields: Fields, Payload(parts): Payload) -> Bytes {
         if parts[1].is_empty() && parts[2].is_empty() && parts[0].len() <= COPIED {
-            return sse::event(&parts[0]).into();
+            let mut event = fields.into_bytes();
+            event.reserve_exact(parts[0].len() + 8);
+            event.extend_from_slice(b"data: ");
+            event.extend_from_slice(&parts[0]);
+            event.extend_from_slice(b"\n\n");
+            return event.into();
         }
         self.pieces.extend(parts.into_iter().filter(|part| !part.is_empty()));
         self.pieces.push_back(Bytes::from_static(b"\n\n"));
-        Bytes::from_static(b"data: ")
+        (fields + "data: ").into()
     }
 }
 

@@ -1,5 +1,7 @@
 use bytes::Bytes;
-use gateway_domain::{Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject};
+use gateway_domain::{
+    CallerError, Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject,
+};
 use gateway_protocol::{Implementation, RequestId, Revision, code, convert, write};
 use http::StatusCode;
 
@@ -132,6 +134,7 @@ pub(crate) fn answered(
     id: &RequestId,
     subject: &Subject,
     revision: Revision,
+    opens_urls: bool,
     outcome: Result<Outcome, Error>,
 ) -> Answer {
     let modern = revision.era() == Era::Modern;
@@ -151,7 +154,13 @@ pub(crate) fn answered(
             }
             answer
         }
-        Ok(Outcome::Failed(error)) => peer_error(id, &convert::legacy::error(subject, &error, revision)),
+        Ok(Outcome::Failed(error)) => {
+            peer_error(id, &convert::legacy::error(subject, &error, revision, opens_urls))
+        }
+        Ok(Outcome::InputRequired(_)) if !modern => {
+            let reason = "it cannot be asked anything with this request".to_owned();
+            failed(&CallerError::Unanswered { reason }.into(), id)
+        }
         Ok(Outcome::InputRequired(_) | Outcome::Task(_)) => {
             failed(&InternalError { what: "an outcome that this client cannot be told" }.into(), id)
         }

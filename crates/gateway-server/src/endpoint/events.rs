@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{Event, EventSink, LogLevel, RawJson};
+use gateway_domain::{Era, Event, EventSink, LogLevel, RawJson};
 use gateway_protocol::{meta, method, write};
 use tokio::{sync::mpsc, time::Instant};
 
@@ -64,6 +64,9 @@ fn dropped(metrics: &Metrics) {
     }
 }
 
+/// A call asks one question at a time, and may take it back.
+const QUESTIONS: usize = 4;
+
 /// The receiving end: events become the client's notifications.
 pub(super) struct Events {
     receiver: mpsc::Receiver<Event>,
@@ -71,6 +74,10 @@ pub(super) struct Events {
     /// The client's own token, with its JSON type.
     token: Option<RawJson>,
     level: Option<LogLevel>,
+    /// Whether a client that named no level leaves it to the server.
+    all_logs: bool,
+    /// What the client is asked meanwhile.
+    asked: Option<mpsc::Receiver<Payload>>,
     /// The progress reported last; it must grow (protocol.md §2.8).
     progress: f64,
     /// When the current second began, and how much was sent in it.
@@ -85,7 +92,8 @@ impl Events {
         visit: &Visit,
         token: Option<RawJson>,
         level: Option<LogLevel>,
-    ) -> (Arc<dyn EventSink>, Option<Self>) {
+        era: Era,
+    ) -> (Arc<dyn EventSink>, Self) {
         let limits = &visit.rules.config.limits;
         let (sender, receiver) = mpsc::channel(limits.event_queue.max(1));
         let left = AtomicUsize::new(limits.events_per_call);
@@ -93,26 +101,40 @@ impl Events {
         let sink = Sink { sender, left, room: room.clone(), edge: visit.edge.clone() };
         let per_second = limits.events_per_second;
         let (progress, second, edge) = (f64::NEG_INFINITY, Instant::now(), visit.edge.clone());
-        (
-            Arc::new(sink),
-            Some(Self { receiver, room, token, level, progress, second, sent: 0, per_second, edge }),
-        )
+        let all_logs = era == Era::Legacy;
+        let asked = None;
+        let sent = 0;
+        let events =
+            Self { receiver, room, token, level, all_logs, asked, progress, second, sent, per_second, edge };
+        (Arc::new(sink), events)
     }
 
-    /// The next notification; `None` when the call can send no more. Cancel-safe.
+    /// Where questions to the client are put from now on. They are in order with the events and never dropped.
+    pub(super) fn questions(&mut self) -> mpsc::Sender<Payload> {
+        let (sender, asked) = mpsc::channel(QUESTIONS);
+        self.asked = Some(asked);
+        sender
+    }
+
+    /// The next message; `None` when the call can send no more. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Payload> {
         loop {
-            let event = self.receiver.recv().await?;
+            let event = tokio::select! {
+                biased;
+                Some(event) = self.receiver.recv() => event,
+                Some(question) = next_of(&mut self.asked) => return Some(question),
+                else => return None,
+            };
             if let Some(message) = self.taken(&event) {
                 return Some(message);
             }
         }
     }
 
-    /// The next notification that waits already.
+    /// The next message that waits already.
     pub(super) fn take(&mut self) -> Option<Payload> {
         loop {
-            let event = self.receiver.try_recv().ok()?;
+            let Ok(event) = self.receiver.try_recv() else { return self.asked.as_mut()?.try_recv().ok() };
             if let Some(message) = self.taken(&event) {
                 return Some(message);
             }
@@ -154,9 +176,16 @@ impl Events {
             }
             Event::Log(params) => {
                 let level = LogLevel::parse(&params.get_text("level")?)?;
-                let wanted = self.level.is_some_and(|lowest| level >= lowest);
+                let wanted = self.level.map_or(self.all_logs, |lowest| level >= lowest);
                 wanted.then(|| write::notification(method::MESSAGE, params.as_str().as_bytes()).into())
             }
         }
+    }
+}
+
+async fn next_of(asked: &mut Option<mpsc::Receiver<Payload>>) -> Option<Payload> {
+    match asked {
+        Some(asked) => asked.recv().await,
+        None => None,
     }
 }

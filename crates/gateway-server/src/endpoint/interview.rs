@@ -1,32 +1,187 @@
 //! Questions to a client that has a session: a call that needs answers asks for them here (design §1).
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use gateway_domain::{CallerError, Error, FollowUp, InputRequired};
+use gateway_domain::{
+    CallerError, ClientCapabilities, DownstreamFault, DownstreamName, Error, FollowUp, InputRequired,
+    InternalError, RawJson, RawObject, View,
+};
+use gateway_protocol::{Answer, convert, method};
+use tokio::time::{Instant, sleep};
 
-use super::events::Events;
-use crate::session::Session;
+use super::{Visit, events::Events};
+use crate::session::{Session, Voice, new_name};
+
+/// How long a call that is only to be made again waits for that, and how much longer the next time.
+const PACE: Duration = Duration::from_millis(250);
+const SLOWEST_PACE: Duration = Duration::from_secs(8);
 
 /// Asks one client on behalf of one call.
 pub(crate) struct Interview {
-    /// How often it has asked.
+    session: Arc<Session>,
+    voice: Voice,
     rounds: usize,
+    time: Duration,
+    /// Whether the user is told which downstream asks.
+    labels: bool,
+    pace: Duration,
+    /// The URLs that the user has agreed to open, and since when.
+    opened: HashMap<String, Instant>,
+}
+
+/// An answer, and whether the client was asked for it just now.
+struct Heard {
+    answer: RawObject,
+    is_new: bool,
 }
 
 impl Interview {
     /// An interview with the client of this session. Its questions go where the call's events go.
-    pub(crate) fn new(_session: &Arc<Session>, _events: &Events) -> Self {
-        Self { rounds: 0 }
+    pub(crate) fn new(visit: &Visit, session: &Arc<Session>, events: &mut Events) -> Self {
+        let config = &visit.rules.config;
+        Self {
+            session: session.clone(),
+            voice: Voice::Call(events.questions()),
+            rounds: config.limits.question_rounds,
+            time: config.limits.question_time,
+            labels: config.label_questions && visit.view == View::All,
+            pace: PACE,
+            opened: HashMap::new(),
+        }
     }
 
-    /// Asks what is required and gives the answers for the next round.
+    /// Asks what is required, one question after the other, and gives the answers for the next round.
     ///
     /// # Errors
     /// [`CallerError::Unanswered`], and whatever else keeps the call from going on.
     pub(crate) async fn answer(&mut self, required: InputRequired) -> Result<FollowUp, Error> {
-        self.rounds += 1;
-        let asked = required.requests.map_or(0, |requests| requests.len());
-        let reason = format!("{asked} questions in round {} cannot be asked yet", self.rounds);
-        Err(CallerError::Unanswered { reason }.into())
+        let InputRequired { downstream, requests, state } = required;
+        let downstream =
+            downstream.ok_or(InternalError { what: "nobody knows which downstream asked for input" })?;
+        let (mut responses, mut is_new) = (RawObject::empty(), requests.is_none());
+        for (key, request) in requests.iter().flat_map(RawObject::iter) {
+            let heard = self.one(&downstream, request).await?;
+            is_new |= heard.is_new;
+            responses = with(&responses, &key, heard.answer.raw());
+        }
+        if is_new {
+            let left = self.rounds.checked_sub(1);
+            self.rounds = left.ok_or_else(|| unanswered("the call asks too often".to_owned()))?;
+        }
+        // With nothing new to say, an answer at once would be asked for again at once.
+        if requests.is_none() || !is_new {
+            sleep(self.pace).await;
+            self.pace = (self.pace * 2).min(SLOWEST_PACE);
+        }
+        Ok(FollowUp { downstream, state, responses })
     }
+
+    async fn one(&mut self, downstream: &DownstreamName, request: RawJson) -> Result<Heard, Error> {
+        let request = RawObject::try_from(request).ok();
+        let method = request.as_ref().and_then(|request| request.get_text("method"));
+        let Some((request, method)) = request.zip(method) else {
+            let reason = "it asks for input with something that is no request".to_owned();
+            return Err(DownstreamFault::Nonsense { reason }.during(downstream));
+        };
+        let params = request.get_object("params").unwrap_or_else(RawObject::empty);
+        if let Some(missing) = missing(self.session.capabilities(), &method, &params) {
+            return Err(unanswered(format!("it has not declared {missing}, which `{method}` needs")));
+        }
+        let url = params.get_text("url").filter(|_| is_by_url(&params));
+        if let Some(since) = url.as_ref().and_then(|url| self.opened.get(url)) {
+            // The user has agreed and is at it; what comes of that the downstream learns elsewhere.
+            if since.elapsed() >= self.time {
+                return Err(unanswered("what it was to do at a URL took too long".to_owned()));
+            }
+            return Ok(Heard { answer: accepted(), is_new: false });
+        }
+        let answer = self.ask(downstream, &method, params).await?;
+        if let Some(url) = url.filter(|_| answer.get_text("action").as_deref() == Some("accept")) {
+            self.opened.insert(url, Instant::now());
+        }
+        Ok(Heard { answer, is_new: true })
+    }
+
+    async fn ask(
+        &self,
+        downstream: &DownstreamName,
+        method: &str,
+        params: RawObject,
+    ) -> Result<RawObject, Error> {
+        let elicits = method == method::ELICIT;
+        let labelled = if elicits && self.labels { labelled(downstream, &params) } else { params };
+        let name = || new_name().unwrap_or_default();
+        let params = match convert::legacy::question(self.session.revision(), method, &labelled, name) {
+            Ok(params) => params,
+            Err(reason) if elicits => {
+                tracing::info!(%downstream, %reason, "a question is not put to a client");
+                return Ok(cancelled());
+            }
+            Err(reason) => return Err(unanswered(format!("`{method}` cannot be put to it: {reason}"))),
+        };
+        let asked = self.session.questions().ask(&self.voice, method, params.as_bytes(), self.time);
+        match asked.await {
+            Ok(Answer::Result(result)) => Ok(result),
+            // Whoever wants to know what the user says can go on without; a model's or a host's answer cannot be
+            // made up.
+            Ok(Answer::Error(error)) if elicits => {
+                tracing::info!(%downstream, code = error.code, "a client refuses an elicitation");
+                Ok(cancelled())
+            }
+            Ok(Answer::Error(error)) => Err(unanswered(format!(
+                "it refused `{method}` with code {}: {}",
+                error.code,
+                error.message()
+            ))),
+            Err(reason) => Err(unanswered(format!("`{method}`: {reason}"))),
+        }
+    }
+}
+
+fn unanswered(reason: String) -> Error {
+    CallerError::Unanswered { reason }.into()
+}
+
+/// What a client would have to have declared to be asked this, if it has not.
+fn missing(client: &ClientCapabilities, method: &str, params: &RawObject) -> Option<&'static str> {
+    let (has, what) = match method {
+        method::ELICIT if is_by_url(params) => (client.elicits_urls(), "elicitation by URL"),
+        method::ELICIT => (client.elicits_forms(), "elicitation"),
+        method::SAMPLE if params.contains("tools") => (client.samples_with_tools(), "sampling with tools"),
+        method::SAMPLE => (client.samples(), "sampling"),
+        method::ROOTS_LIST => (client.has_roots(), "roots"),
+        _ => (false, "such a question"),
+    };
+    (!has).then_some(what)
+}
+
+fn is_by_url(params: &RawObject) -> bool {
+    params.get_text("mode").as_deref() == Some("url")
+}
+
+fn labelled(downstream: &DownstreamName, params: &RawObject) -> RawObject {
+    let message = params.get_text("message").unwrap_or_default();
+    let message = RawJson::string(&format!("[{downstream}] {message}"));
+    edited(params.edit().set("message", message.as_bytes()).finish())
+}
+
+fn with(object: &RawObject, key: &str, value: &RawJson) -> RawObject {
+    edited(object.edit().set(key, value.as_bytes()).finish())
+}
+
+/// An object with a member set is one.
+fn edited(object: RawJson) -> RawObject {
+    RawObject::try_from(object).unwrap_or_else(|_| RawObject::empty())
+}
+
+fn accepted() -> RawObject {
+    action("accept")
+}
+
+fn cancelled() -> RawObject {
+    action("cancel")
+}
+
+fn action(action: &str) -> RawObject {
+    with(&RawObject::empty(), "action", &RawJson::string(action))
 }

@@ -2,50 +2,66 @@
 
 use std::{future::Future, sync::Arc};
 
-use gateway_domain::{CallerError, ClientCapabilities, Era, JsonKind, Offer, RawJson};
-use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, method};
+use gateway_domain::{CallerError, Era, LogLevel, Offer, RawJson, RawObject};
+use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, convert, method};
 use tokio::task::JoinSet;
 
 use super::{
-    Answer, Payload, Reply, Visit,
+    Answer, Payload, Reply, Visit, failed,
     list::list,
+    panicked,
     request::{self, Manner},
+    watch,
 };
 use crate::{
-    in_flight::{Detached, Entry},
-    rescue::{Refusal, rescue},
-    session::Session,
+    in_flight::{CatchUnwind, Detached, Entry, Panicked, Permit, Stopped},
+    rescue::Refusal,
+    session::{Client, Session},
 };
 
-/// The revision that an `initialize` request is answered with.
+/// What an `initialize` request says about its client, and the revision it is answered with.
 ///
 /// # Errors
 /// The answer to a request that is no handshake.
-pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Revision, Answer> {
+pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Client, Answer> {
     let params = &request.params.object;
-    let reason = match params.get_text("protocolVersion") {
-        None => "`protocolVersion` is not a string",
-        Some(_) if params.get("capabilities").is_some_and(|value| value.kind() != JsonKind::Object) => {
-            "`capabilities` is not an object"
-        }
-        Some(date) => return Ok(Revision::negotiate(&date)),
+    let declared = match params.get("capabilities") {
+        None => Some(RawObject::empty()),
+        Some(declared) => RawObject::try_from(declared).ok(),
     };
-    let answer =
-        rescue(&CallerError::InvalidParams { reason: reason.to_owned() }.into()).answer(Some(&request.id));
+    let reason = match (params.get_text("protocolVersion"), declared) {
+        (None, _) => "`protocolVersion` is not a string",
+        (_, None) => "`capabilities` is not an object",
+        (Some(date), Some(declared)) => {
+            let extensions = &visit.rules.config.extensions;
+            return Ok(Client::new(Revision::negotiate(&date), &declared, extensions));
+        }
+    };
+    let answer = failed(&CallerError::InvalidParams { reason: reason.to_owned() }.into(), &request.id);
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
     Err(answer)
 }
 
 /// The result of a handshake.
-pub(crate) fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
-    let identity = visit.rules.config.identity.as_str();
-    let instructions = visit.rules.rendered.instructions(&Offer::default());
-    let text = format!(
-        r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{identity}{instructions}}}"#
-    );
-    let answer = Answer::result(id, text.as_bytes());
+pub(crate) async fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
+    let offer = visit.edge.in_time(CatchUnwind(visit.edge.ports.directory.offer(&visit.view))).await;
+    let answer = match offer {
+        None => Refusal::ShuttingDown.answer(Era::Legacy, Some(id)),
+        Some(Err(Panicked)) => failed(&panicked("what is offered"), id),
+        Some(Ok(offer)) => Answer::result(id, greeting(visit, revision, &offer).as_bytes()),
+    };
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
     answer
+}
+
+fn greeting(visit: &Visit, revision: Revision, offer: &Offer) -> String {
+    let rendered = &visit.rules.rendered;
+    let offered = RawObject::try_from(rendered.capabilities(offer)).unwrap_or_default();
+    let capabilities = convert::legacy::of_server(revision, &offered);
+    let (identity, instructions) = (visit.rules.config.identity.as_str(), rendered.instructions(offer));
+    format!(
+        r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"serverInfo":{identity}{instructions}}}"#
+    )
 }
 
 /// Answers a request of a session. A call can be cancelled by its id from now on, not only from when the
@@ -56,8 +72,7 @@ pub(crate) fn answer(
     request: Request,
     survives: bool,
 ) -> impl Future<Output = Reply> + Send + 'static {
-    let is_call = request.method != method::PING && method::list_of(&request.method).is_none();
-    let entry = is_call.then(|| session.calls().enter(&request.id)).transpose();
+    let entry = (request.method != method::PING).then(|| session.calls().enter(&request.id)).transpose();
     async move {
         match entry {
             Ok(entry) => serve(&visit, &session, request, survives, entry).await,
@@ -65,6 +80,17 @@ pub(crate) fn answer(
         }
     }
 }
+
+/// Methods of the revision without sessions, and of tasks, which are not offered in these.
+const NOT_OFFERED: [&str; 7] = [
+    method::DISCOVER,
+    method::LISTEN,
+    method::TASKS_GET,
+    method::TASKS_UPDATE,
+    method::TASKS_CANCEL,
+    method::TASKS_RESULT,
+    method::TASKS_LIST,
+];
 
 async fn serve(
     visit: &Visit,
@@ -81,16 +107,53 @@ async fn serve(
     }
     // Clients that send their first request right behind the notification may see it overtake.
     session.initialize();
+    if NOT_OFFERED.contains(&request.method.as_str()) {
+        return refused(visit, &request, &Refusal::UnknownMethod).into();
+    }
     let permit = match edge.load.admit(&visit.principal, &visit.rules.config.limits) {
         Ok(permit) => permit,
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
-    let manner = manner(session);
+    let manner = manner(visit, session);
     if let Some(kind) = method::list_of(&request.method) {
-        return list(visit, &request, kind, &manner).await.holding(permit).into();
+        let work = list(visit, &request, kind, &manner);
+        return stoppable(&request.id, entry, work).await.holding(permit).into();
     }
+    let answer = match request.method.as_str() {
+        method::SET_LEVEL => set_level(session, &request),
+        method::SUBSCRIBE => {
+            let work = watch::subscribe(visit, session, &manner, &request);
+            stoppable(&request.id, entry, work).await
+        }
+        method::UNSUBSCRIBE => watch::unsubscribe(session, &request),
+        _ => return call(visit, session, request, survives, &manner, permit, entry).await,
+    };
+    edge.answered(&request.method, Era::Legacy, &answer);
+    answer.into()
+}
+
+/// What is answered, unless the client takes the request back or the session ends.
+async fn stoppable(id: &RequestId, entry: Option<Entry>, work: impl Future<Output = Answer>) -> Answer {
+    let Some(entry) = entry else { return work.await };
+    match entry.run(work).await {
+        Ok(answer) => answer,
+        Err(Stopped::Cancelled) => failed(&CallerError::Cancelled.into(), id),
+        Err(Stopped::Ended) => request::ended(id),
+    }
+}
+
+async fn call(
+    visit: &Visit,
+    session: &Arc<Session>,
+    request: Request,
+    survives: bool,
+    manner: &Manner<'_>,
+    permit: Permit,
+    entry: Option<Entry>,
+) -> Reply {
+    let edge = &visit.edge;
     let method = request.method.clone();
-    match request::call(visit, request, &manner, permit, entry) {
+    match request::call(visit, request, manner, permit, entry) {
         Ok(mut call) => {
             if survives {
                 let in_use = session.enter();
@@ -111,16 +174,27 @@ async fn serve(
     }
 }
 
-fn manner(session: &Arc<Session>) -> Manner<'static> {
+fn set_level(session: &Session, request: &Request) -> Answer {
+    let level = request.params.object.get_text("level").and_then(|name| LogLevel::parse(&name));
+    let Some(level) = level else {
+        let reason = "`level` is no log level".to_owned();
+        return failed(&CallerError::InvalidParams { reason }.into(), &request.id);
+    };
+    session.set_log_level(level);
+    Answer::result(&request.id, b"{}")
+}
+
+fn manner(visit: &Visit, session: &Arc<Session>) -> Manner<'static> {
+    let capabilities = if visit.streams { session.capabilities() } else { session.unasked() };
     Manner {
         revision: session.revision(),
         key: session.key(),
-        capabilities: ClientCapabilities::none(),
-        declared: ClientCapabilities::none(),
-        log_level: None,
+        capabilities: capabilities.clone(),
+        declared: session.capabilities().clone(),
+        log_level: session.log_level(),
         mirrored: None,
         session: Some(session.clone()),
-        client: None,
+        client: Some(session.clone()),
     }
 }
 
@@ -152,8 +226,8 @@ pub(crate) fn batch(
                     }
                 });
             }
-            Ok(Message::Notification(notification)) => notice(session, &notification),
-            Ok(Message::Response(_)) => {}
+            Ok(Message::Notification(notification)) => notice(&visit, session, &notification),
+            Ok(Message::Response(response)) => session.questions().answer(response),
             Err(error) => {
                 let id = error.id.clone();
                 let answer = Refusal::Envelope(error).answer(Era::Legacy, id.as_ref());
@@ -188,7 +262,7 @@ fn array(answers: Vec<(usize, Answer)>) -> Payload {
 }
 
 /// Takes a notification of a session.
-pub(crate) fn notice(session: &Session, notification: &Notification) {
+pub(crate) fn notice(visit: &Visit, session: &Session, notification: &Notification) {
     match notification.method.as_str() {
         method::INITIALIZED => session.initialize(),
         method::CANCELLED => {
@@ -196,7 +270,12 @@ pub(crate) fn notice(session: &Session, notification: &Notification) {
                 session.calls().cancel(&id);
             }
         }
-        // What a client tells about itself matters to interactive features only.
+        method::ROOTS_LIST_CHANGED => {
+            session.forget_roots();
+            let (sessions, key) = (visit.edge.ports.sessions.clone(), session.key());
+            drop(tokio::spawn(async move { sessions.roots_changed(&key).await }));
+        }
+        // Progress of what a client was asked has nobody to go to.
         _ => {}
     }
 }

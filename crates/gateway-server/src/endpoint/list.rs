@@ -1,7 +1,7 @@
 //! Pages of lists, the same in both eras but for what stands behind the entries.
 
-use gateway_domain::{CallerError, JsonKind, ListKind, Params};
-use gateway_protocol::{Request, method};
+use gateway_domain::{CallerError, Era, JsonKind, ListKind, Params};
+use gateway_protocol::{Request, convert, method};
 
 use super::{Answer, Visit, failed_towards, panicked, request::Manner};
 use crate::{
@@ -25,7 +25,10 @@ pub(crate) async fn list(visit: &Visit, request: &Request, list: ListKind, manne
     };
     let answer = match page {
         None => Refusal::ShuttingDown.answer(era, Some(id)),
-        Some(Ok(page)) => {
+        Some(Ok(mut page)) => {
+            if era == Era::Legacy {
+                page.items = convert::legacy::list(list, &page.items, manner.revision);
+            }
             let tail = visit.rules.rendered.list_tail(era, &page);
             Answer::list(id, list, &page, &tail)
         }

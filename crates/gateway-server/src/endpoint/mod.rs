@@ -10,6 +10,7 @@ pub(crate) mod modern;
 pub(crate) mod request;
 mod rounds;
 mod task;
+mod watch;
 
 use std::sync::Arc;
 

@@ -91,11 +91,14 @@ pub(crate) fn call(
     let log_level = manner.log_level.filter(|_| visit.streams);
     let wants_progress = token.is_some();
     let asks = manner.session.as_ref().filter(|_| visit.streams);
-    let (sink, events) = match wants_progress || log_level.is_some() || asks.is_some() {
-        true => Events::new(visit, token, log_level),
+    let (sink, mut events) = match wants_progress || log_level.is_some() || asks.is_some() {
+        true => {
+            let (sink, events) = Events::new(visit, token, log_level, manner.era());
+            (sink, Some(events))
+        }
         false => (visit.edge.silent.clone(), None),
     };
-    let interview = asks.zip(events.as_ref()).map(|(session, events)| Interview::new(session, events));
+    let interview = asks.zip(events.as_mut()).map(|(session, events)| Interview::new(visit, session, events));
     let mut call = Call {
         target: Target::Exposed { view: visit.view.clone(), subject: subject.clone() },
         params,
@@ -108,12 +111,13 @@ pub(crate) fn call(
         Era::Legacy => None,
     };
     let (visit, revision) = (visit.clone(), manner.revision);
+    let opens_urls = manner.capabilities.elicits_urls();
     let answer = async move {
         let work = async {
             let outcome = run(&visit, call, interview).await;
             let answer = match &round {
                 Some(round) => round.answered(&visit, &id, &subject, outcome),
-                None => answered(&visit, &id, &subject, revision, outcome),
+                None => answered(&visit, &id, &subject, revision, opens_urls, outcome),
             };
             visit.edge.answered(&method, revision.era(), &answer);
             answer
@@ -155,7 +159,7 @@ async fn dispatch(visit: &Visit, call: Call) -> Result<Outcome, Error> {
 }
 
 /// The answer to a call whose session has ended before it did.
-fn ended(id: &RequestId) -> Answer {
+pub(super) fn ended(id: &RequestId) -> Answer {
     let mut verdict = rescue(&CallerError::SessionClosed.into());
     verdict.may_have_executed = true;
     verdict.answer(Some(id))
@@ -239,13 +243,18 @@ fn subject(method: &str, params: &Params) -> Result<Subject, CallerError> {
             let name = text("name", NAME_LIMIT)?;
             arguments().map(|()| Subject::Prompt { name })
         }
-        method::RESOURCES_READ => Ok(Subject::Resource { uri: text("uri", URI_LIMIT)? }),
+        method::RESOURCES_READ => Ok(Subject::Resource { uri: uri(params)? }),
         method::COMPLETE => reference(params).map(Subject::Completion),
         method::TASKS_GET => task(TaskAct::Get),
         method::TASKS_UPDATE => task(TaskAct::Update),
         method::TASKS_CANCEL => task(TaskAct::Cancel),
         _ => Ok(Subject::Other { method: method.into() }),
     }
+}
+
+/// The resource that is asked for.
+pub(super) fn uri(params: &Params) -> Result<Arc<str>, CallerError> {
+    text(&params.object, "uri", URI_LIMIT)
 }
 
 fn reference(params: &Params) -> Result<Reference, CallerError> {

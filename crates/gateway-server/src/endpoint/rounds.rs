@@ -106,7 +106,7 @@ impl Round {
         subject: &Subject,
         outcome: Result<Outcome, Error>,
     ) -> Answer {
-        answered(visit, id, subject, Revision::NEWEST_MODERN, outcome)
+        answered(visit, id, subject, Revision::NEWEST_MODERN, true, outcome)
     }
 
     fn has_tasks(&self) -> bool {

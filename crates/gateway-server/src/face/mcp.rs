@@ -12,19 +12,22 @@ use tokio::time::timeout;
 
 use super::{Face, Refusing, accept::Accept, empty, events, message};
 use crate::{
-    body::{Held, ResponseBody, read},
+    body::{Held, ResponseBody, Resumption, Source, read},
     endpoint::{Answer, Conversation, Reply, Visit, legacy, modern},
     field::field,
-    listen,
+    listen::{self, Opened},
     rescue::Refusal,
     rules::Rules,
-    session::Session,
+    session::{EventId, Reader, Session, keep},
 };
 
 /// A modern path takes POST only; the others are for sessions (protocol.md §7.1).
 const NO_SUCH_METHOD: Refusal = Refusal::MethodNotAllowed { allow: "GET, POST, DELETE" };
 /// The others, of a client that names none.
 const NO_SESSION_NAMED: Refusal = Refusal::SessionNotNamed { allow: "GET, POST, DELETE" };
+
+/// The event that a client has read last.
+const LAST_EVENT: &str = "last-event-id";
 
 /// How long a client that ends its session waits for what it held downstream.
 const DELETE_TIME: Duration = Duration::from_secs(5);
@@ -77,7 +80,8 @@ async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Refu
             response
         }
         Posted::Reply(Reply::Message(answer)) => answered(visit, accept, answer),
-        Posted::Reply(Reply::Conversation(conversation)) => events(visit, conversation, held),
+        Posted::Reply(Reply::Conversation(conversation)) => events(visit, Source::Told(conversation), held),
+        Posted::Kept(source) => events(visit, source, held),
     })
 }
 
@@ -89,6 +93,8 @@ enum Posted {
     /// A handshake, and the session it opened.
     Welcome(Answer, Arc<Session>),
     Reply(Reply),
+    /// A conversation that outlasts its connection.
+    Kept(Source),
 }
 
 fn refused(visit: &Visit, error: EnvelopeError) -> Answer {
@@ -106,7 +112,7 @@ fn answered(visit: &Visit, accept: Accept, answer: Answer) -> Response<ResponseB
     let conversation = Conversation::new(|speaker| async move {
         speaker.say(answer.payload).await;
     });
-    events(visit, conversation, Held::default())
+    events(visit, Source::Told(conversation), Held::default())
 }
 
 async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut Held) -> Posted {
@@ -123,7 +129,7 @@ async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut
             Message::Response(_) => return Posted::Accepted,
         },
         Verdict::Handshake => match message {
-            Message::Request(request) => return handshake(visit, &request),
+            Message::Request(request) => return handshake(visit, &request).await,
             Message::Notification(_) | Message::Response(_) => return Posted::Accepted,
         },
         Verdict::Legacy if matches!(message, Message::Response(_)) && is_modern(headers) => {
@@ -179,18 +185,23 @@ fn refuse(visit: &Visit, era: Era, refusal: &Refusal, request: Option<&Rpc>) -> 
     answer
 }
 
-fn handshake(visit: &Visit, request: &Rpc) -> Posted {
-    let revision = match legacy::negotiate(visit, request) {
-        Ok(revision) => revision,
+async fn handshake(visit: &Visit, request: &Rpc) -> Posted {
+    let client = match legacy::negotiate(visit, request) {
+        Ok(client) => client,
         Err(answer) => return Posted::Reply(answer.into()),
     };
-    let edge = &visit.edge;
-    match edge.sessions.open(&visit.principal, &visit.view, revision) {
+    let (edge, revision) = (&visit.edge, client.revision);
+    // Before there is a session, which would be in use meanwhile and left behind by a client that goes.
+    let welcome = legacy::welcome(visit, &request.id, revision).await;
+    if welcome.kind != "ok" {
+        return Posted::Reply(welcome.into());
+    }
+    match edge.sessions.open(&visit.principal, &visit.view, client) {
         Ok((session, evicted)) => {
             if let Some(evicted) = evicted {
                 drop(edge.let_go(evicted));
             }
-            Posted::Welcome(legacy::welcome(visit, &request.id, revision), session)
+            Posted::Welcome(welcome, session)
         }
         Err(refusal) => Posted::Refused(refuse(visit, Era::Legacy, &refusal, Some(request))),
     }
@@ -199,15 +210,31 @@ fn handshake(visit: &Visit, request: &Rpc) -> Posted {
 async fn in_session(visit: &Visit, session: &Arc<Session>, message: Message) -> Posted {
     match message {
         Message::Request(request) => {
-            Posted::Reply(legacy::answer(visit.clone(), session.clone(), request, survives(visit)).await)
+            let survives = survives(visit);
+            match legacy::answer(visit.clone(), session.clone(), request, survives).await {
+                Reply::Conversation(conversation) if survives => {
+                    let reader = keep(&visit.edge, session, conversation);
+                    Posted::Kept(kept(visit, session, reader))
+                }
+                reply => Posted::Reply(reply),
+            }
         }
         Message::Notification(notification) => {
-            legacy::notice(session, &notification);
+            legacy::notice(visit, session, &notification);
             Posted::Accepted
         }
-        // Nothing has been asked of the client, so there is nothing that this could answer.
-        Message::Response(_) => Posted::Accepted,
+        Message::Response(response) => {
+            session.questions().answer(response);
+            Posted::Accepted
+        }
     }
+}
+
+/// A stream that its client can go on with.
+fn kept(visit: &Visit, session: &Session, reader: Reader) -> Source {
+    let retry = Some(visit.rules.config.limits.retry);
+    let primes = session.revision() >= Revision::V2025_11_25;
+    Source::Kept(reader, Resumption { retry, primes })
 }
 
 async fn batch(visit: &Visit, messages: Vec<Result<Message, EnvelopeError>>, headers: &HeaderMap) -> Posted {
@@ -272,8 +299,23 @@ fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
     if !visit.streams {
         return Err(Refusal::NotAcceptable);
     }
-    let conversation = listen::legacy(visit, &session)?;
-    Ok(events(visit, conversation, Held::default()))
+    let after = match field(headers, LAST_EVENT) {
+        Field::Absent => None,
+        Field::Once(id) => {
+            let id = std::str::from_utf8(id).ok().and_then(EventId::parse);
+            Some(id.ok_or(Refusal::EventUnknown)?)
+        }
+        Field::Repeated => return Err(Refusal::EventUnknown),
+    };
+    if let Some(id) = after.filter(|id| id.stream > 0) {
+        let journal = session.kept().find(id.stream).ok_or(Refusal::EventUnknown)?;
+        let source = kept(visit, &session, journal.read_after(id.number));
+        let mut held = Held::default();
+        held.keep(session.enter());
+        return Ok(events(visit, source, held));
+    }
+    let Opened { reader, held } = listen::legacy(visit, &session, after.map(|id| id.number))?;
+    Ok(events(visit, kept(visit, &session, reader), Held::stream(held)))
 }
 
 async fn delete(visit: &Visit, headers: &HeaderMap) -> Refusing {

@@ -16,9 +16,9 @@ use hyper::body::{Body, Incoming};
 pub(crate) use self::activity::{Activity, Watched};
 use self::route::Route;
 use crate::{
-    body::{Held, ResponseBody},
+    body::{Held, ResponseBody, Source},
     edge::Edge,
-    endpoint::{Answer, Conversation, Visit},
+    endpoint::{Answer, Visit},
     guard::Refused,
     rescue::Refusal,
     rules::Rules,
@@ -161,8 +161,8 @@ fn message(answer: Answer) -> Response<ResponseBody> {
 }
 
 /// A response with a message in each event.
-fn events(visit: &Visit, conversation: Conversation, held: Held) -> Response<ResponseBody> {
-    let body = ResponseBody::events(conversation, visit.rules.config.limits.keep_alive, held);
+fn events(visit: &Visit, source: Source, held: Held) -> Response<ResponseBody> {
+    let body = ResponseBody::events(source, visit.rules.config.limits.keep_alive, held);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, EVENTS);

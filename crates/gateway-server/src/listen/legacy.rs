@@ -1,41 +1,97 @@
-//! The stream of a legacy session (protocol.md §4.3).
+//! The stream of a session: changes and what else is said outside any request (protocol.md §4.3).
 
 use std::sync::Arc;
 
-use super::{Changes, Place};
+use gateway_domain::Generations;
+use gateway_protocol::method;
+use tokio::task::JoinHandle;
+
+use super::Place;
 use crate::{
     edge::Phase,
-    endpoint::{Conversation, Payload, Visit},
+    endpoint::{Payload, Visit},
     rescue::Refusal,
-    session::Session,
+    session::{InUse, PAUSE, Reader, Session},
 };
 
-/// Opens the stream of a legacy session. It ends with the session or the gateway.
+/// An open stream. It ends with the session or the gateway, or when another one takes its place.
+pub(crate) struct Opened {
+    pub(crate) reader: Reader,
+    /// To be held as long as it is read.
+    pub(crate) held: Holds,
+}
+
+/// What an open stream takes.
+pub(crate) struct Holds {
+    _news: AbortOnDrop,
+    _in_use: InUse,
+    _place: Place,
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Opens the stream of a session: from here on, or after the event of this number.
 ///
 /// # Errors
 /// [`Refusal::StreamTaken`], [`Refusal::StreamsFull`], [`Refusal::Busy`].
-pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>) -> Result<Conversation, Refusal> {
+pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>, after: Option<u64>) -> Result<Opened, Refusal> {
     let place = Place::take(visit)?;
-    let in_use = session.stream()?;
-    let session = session.clone();
-    let mut changes = Changes::new(visit.edge.clone(), session.view().clone());
-    Ok(Conversation::new(|speaker| async move {
-        let _held = (place, in_use);
-        let edge = changes.edge.clone();
-        let mut ended = session.ended();
-        let news = async {
-            while changes.next().await && (!session.is_initialized() || speaker.say(list_changed()).await) {}
-        };
-        tokio::select! {
-            () = news => {}
-            _ = ended.wait_for(|ended| *ended) => {}
-            () = edge.reaches(Phase::Draining) => {}
-        }
-    }))
+    let in_use = match after {
+        None => session.stream()?,
+        Some(_) => session.take_stream(),
+    };
+    if after.is_none() {
+        // Whoever begins anew reads the lists anew.
+        session.told(visit.edge.ports.directory.generations(session.view()));
+    }
+    let outbox = session.outbox();
+    let reader = outbox.read_after(after.unwrap_or_else(|| outbox.last()));
+    let news = AbortOnDrop(tokio::spawn(news(visit.clone(), session.clone(), reader.serial())));
+    Ok(Opened { reader, held: Holds { _news: news, _in_use: in_use, _place: place } })
 }
 
-/// The notification of a legacy session.
-pub(crate) fn list_changed() -> Payload {
-    const MESSAGE: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    Payload([bytes::Bytes::from_static(MESSAGE), bytes::Bytes::new(), bytes::Bytes::new()])
+/// Tells of changes of the lists until the stream has to end.
+async fn news(visit: Visit, session: Arc<Session>, reader: u64) {
+    let mut ended = session.ended();
+    tokio::select! {
+        () = tell(&visit, &session) => {}
+        _ = ended.wait_for(|ended| *ended) => {}
+        () = visit.edge.reaches(Phase::Draining) => {}
+    }
+    session.outbox().dismiss(reader);
+}
+
+async fn tell(visit: &Visit, session: &Session) {
+    let (directory, view) = (&visit.edge.ports.directory, session.view());
+    loop {
+        // Looked at first, so that a change behind the look at the lists is waited for in vain by nobody.
+        let seen = directory.generation(view);
+        let now = directory.generations(view);
+        let told = session.told(now);
+        for message in changed(told, now) {
+            // Before that the client has no lists that could have changed.
+            if session.is_initialized() {
+                session.outbox().say(message).await;
+            }
+        }
+        directory.changed(view, seen).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What is said about lists that have become others.
+fn changed(told: Generations, now: Generations) -> impl Iterator<Item = Payload> {
+    let kinds = [
+        (method::TOOLS_LIST_CHANGED, told.tools != now.tools),
+        (method::PROMPTS_LIST_CHANGED, told.prompts != now.prompts),
+        (method::RESOURCES_LIST_CHANGED, told.resources != now.resources),
+    ];
+    let message = |method| format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#).into_bytes().into();
+    kinds.into_iter().filter(|(_, changed)| *changed).map(move |(method, _)| message(method))
 }

@@ -1,15 +1,13 @@
 //! Streams of change events: `subscriptions/listen` of modern clients, the GET stream of legacy sessions
-//! (protocol.md §14, §4.3). There is no replay: a client that reconnects reads its lists again.
+//! (protocol.md §14, §4.3). Modern ones have no replay: a client that reconnects reads its lists again.
 
 mod legacy;
 mod modern;
 
 use std::sync::{Arc, atomic::Ordering};
 
-use gateway_domain::View;
-
 pub(crate) use self::{
-    legacy::{legacy, list_changed},
+    legacy::{Holds, Opened, legacy},
     modern::modern,
 };
 use crate::{
@@ -52,25 +50,5 @@ async fn over(place: &Place) {
     tokio::select! {
         () = place.edge.reaches(Phase::Draining) => {}
         () = place.principal.revoked() => {}
-    }
-}
-
-/// The changes of one view's list from here on.
-pub(crate) struct Changes {
-    edge: Arc<Edge>,
-    view: View,
-    seen: u64,
-}
-
-impl Changes {
-    pub(crate) fn new(edge: Arc<Edge>, view: View) -> Self {
-        let seen = edge.ports.directory.generation(&view);
-        Self { edge, view, seen }
-    }
-
-    /// Waits for the next change; several at once are one. Always true.
-    pub(crate) async fn next(&mut self) -> bool {
-        self.seen = self.edge.ports.directory.changed(&self.view, self.seen).await;
-        true
     }
 }

@@ -59,6 +59,7 @@ fn what_the_edge_refuses() {
         (Refusal::NotInitialized, 400, -32600, "not_initialized", false),
         (Refusal::SessionUnknown, 404, -32001, "session_unknown", false),
         (Refusal::SessionsFull, 503, -32603, "too_many_sessions", true),
+        (Refusal::EventUnknown, 400, -32600, "event_unknown", false),
         (Refusal::StreamTaken, 409, -32600, "stream_taken", false),
         (Refusal::StreamsFull, 429, -32603, "too_many_streams", true),
         (Refusal::CallerBusy, 429, -32603, "caller_overloaded", true),

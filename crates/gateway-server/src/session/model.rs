@@ -81,7 +81,12 @@ impl World {
         // Whoever has no key is bounded in all only.
         let anybody = crate::auth::Authority::new(&[]).identify(&http::HeaderMap::new()).unwrap().clone();
         let principals = named.into_iter().chain([anybody]).collect();
-        Self { table: SessionTable::new(limits), principals, entries: Vec::new(), now: Duration::ZERO }
+        Self {
+            table: SessionTable::new(limits, Counter::default()),
+            principals,
+            entries: Vec::new(),
+            now: Duration::ZERO,
+        }
     }
 
     async fn pass(&mut self, time: Duration) {
@@ -162,7 +167,7 @@ impl World {
 
     fn open(&mut self, caller: usize) {
         let expected = self.victim(caller);
-        let opened = self.table.open(&self.principals[caller], &View::All, Revision::V2025_11_25);
+        let opened = self.table.open(&self.principals[caller], &View::All, Revision::V2025_11_25.into());
         if expected == Some(None) {
             assert_eq!(opened.err(), Some(Refusal::SessionsFull), "all are in use");
             return;

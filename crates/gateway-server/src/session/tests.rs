@@ -11,11 +11,11 @@ fn principal(name: &str) -> Arc<Principal> {
 }
 
 fn table(limits: Limits) -> SessionTable {
-    SessionTable::new(limits)
+    SessionTable::new(limits, Counter::default())
 }
 
 fn open(table: &SessionTable, principal: &Arc<Principal>) -> Arc<Session> {
-    let (session, evicted) = table.open(principal, &View::All, Revision::V2025_11_25).unwrap();
+    let (session, evicted) = table.open(principal, &View::All, Revision::V2025_11_25.into()).unwrap();
     if let Some(evicted) = evicted {
         evicted.end();
     }
@@ -88,7 +88,7 @@ async fn the_longest_idle_session_makes_room_and_busy_ones_never() {
     assert_eq!([&first, &other, &third, &fourth].map(|s| is_there(&table, s)), [true, false, true, true]);
 
     let _busy = [first.enter(), third.enter()];
-    let full = table.open(&desk, &View::All, Revision::V2025_11_25);
+    let full = table.open(&desk, &View::All, Revision::V2025_11_25.into());
     assert_eq!(full.err(), Some(Refusal::SessionsFull));
 }
 

@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod drain;
 #[cfg(test)]
 mod http2;
@@ -18,6 +22,8 @@ mod lists;
 mod modern;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod resume;
 #[cfg(test)]
 mod rounds;
 #[cfg(test)]

@@ -350,7 +350,7 @@ impl Sessions for World {
 }
 
 /// One subscription, while it is held.
-pub(crate) struct Watch(Arc<dyn Updates>);
+pub(crate) struct Watch(pub(crate) Arc<dyn Updates>);
 
 #[async_trait]
 impl Subscriptions for World {

@@ -1,0 +1,122 @@
+//! A session as the downstream sessions that belong to it see it.
+
+use std::{
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use gateway_domain::{ClientLink, DownstreamName, LogLevel, Notice, RawJson, RawObject, View};
+use gateway_protocol::{Answer, Revision, method, write};
+
+use super::{Session, questions::Voice};
+
+/// However long whoever asks would wait.
+const ROOTS_TIME: Duration = Duration::from_secs(60);
+
+/// The roots of a client, as it last said.
+#[derive(Debug, Default)]
+pub(crate) struct Roots {
+    known: Mutex<Known>,
+    /// Held by the one that asks.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    roots: Option<RawObject>,
+    /// How often they have become others.
+    changes: u64,
+}
+
+impl Roots {
+    /// What is known, and of which change on.
+    fn known(&self) -> (Option<RawObject>, u64) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        (known.roots.clone(), known.changes)
+    }
+
+    /// They are others now.
+    pub(crate) fn forget(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { roots: None, changes: known.changes + 1 };
+    }
+
+    /// Remembers what was asked for at that change.
+    fn learn(&self, roots: &RawObject, changes: u64) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.changes == changes {
+            known.roots = Some(roots.clone());
+        }
+    }
+}
+
+impl ClientLink for Session {
+    fn tell(&self, downstream: &DownstreamName, notice: Notice) {
+        let message = match notice {
+            Notice::Log(params) if !self.wants(&params) => return,
+            Notice::Log(params) => {
+                let params = self.labelled(downstream, &params);
+                write::notification(method::MESSAGE, params.as_bytes())
+            }
+            // Nobody was asked by URL.
+            Notice::ElicitationComplete(_) if self.revision() < Revision::V2025_11_25 => return,
+            Notice::ElicitationComplete(params) => {
+                write::notification(method::ELICITATION_COMPLETE, params.as_str().as_bytes())
+            }
+        };
+        self.tell_client(message.into());
+    }
+
+    fn roots<'a, 'b>(&'a self) -> Pin<Box<dyn Future<Output = Option<RawObject>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(self.own_roots())
+    }
+}
+
+impl Session {
+    async fn own_roots(&self) -> Option<RawObject> {
+        if !self.capabilities().has_roots() {
+            return None;
+        }
+        let _one_at_a_time = self.roots.asking.lock().await;
+        let (known, changes) = self.roots.known();
+        if known.is_some() {
+            return known;
+        }
+        if !self.is_initialized() || !self.outbox().is_read() {
+            return None;
+        }
+        let voice = Voice::Session(self.outbox().clone());
+        match self.questions().ask(&voice, method::ROOTS_LIST, b"{}", ROOTS_TIME).await {
+            Ok(Answer::Result(roots)) => {
+                self.roots.learn(&roots, changes);
+                Some(roots)
+            }
+            Ok(Answer::Error(_)) | Err(_) => None,
+        }
+    }
+
+    /// Whether the client is to be shown this message: one that set no level leaves that to the server.
+    fn wants(&self, params: &RawObject) -> bool {
+        let Some(level) = params.get_text("level").and_then(|name| LogLevel::parse(&name)) else {
+            return false;
+        };
+        self.log_level().is_none_or(|lowest| level >= lowest)
+    }
+
+    /// Where many servers are one, the logger says which of them speaks.
+    fn labelled(&self, downstream: &DownstreamName, params: &RawObject) -> RawJson {
+        if *self.view() != View::All {
+            return params.raw().clone();
+        }
+        let logger = match params.get_text("logger") {
+            Some(own) => format!("{downstream}/{own}"),
+            None => downstream.to_string(),
+        };
+        params.edit().set("logger", RawJson::string(&logger).as_bytes()).finish()
+    }
+}
