@@ -200,6 +200,7 @@ mod tests {
             exhausted: 7,
             broken: 8,
             unanswered_pings: 9,
+            parked: 10,
         };
         let list_age = Some(std::time::Duration::from_millis(1_500));
         let status = DownstreamStatus { list_age, is_stale: true, sessions, ..ready("files") };
@@ -216,6 +217,7 @@ mod tests {
             r#"gateway_downstream_list_stale{downstream="new"} 0"#,
             r#"gateway_downstream_sessions_in_use{downstream="files"} 1"#,
             r#"gateway_downstream_sessions_idle{downstream="files"} 2"#,
+            r#"gateway_downstream_calls_parked{downstream="files"} 10"#,
             r#"gateway_downstream_sessions_opened_total{downstream="files"} 3"#,
             r#"gateway_downstream_sessions_failed_total{downstream="files"} 4"#,
             r#"gateway_downstream_sessions_lost_total{downstream="files"} 5"#,

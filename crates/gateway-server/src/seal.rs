@@ -11,8 +11,8 @@ use aws_lc_rs::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use gateway_domain::{
-    Caller, CallerError, DownstreamName, Error, InternalError, Params, ParkId, RawJson, State, TaskHandle,
-    View,
+    Caller, CallerError, DownstreamName, Error, InternalError, ListKind, Params, ParkId, RawJson, State,
+    TaskHandle, View,
 };
 
 use crate::config::{StateKey, sha256};
@@ -39,10 +39,7 @@ impl Binding {
     /// Of the state of one request: the same caller makes the same request again.
     pub(crate) fn request(caller: &Caller, view: &View, method: &str, params: &Params) -> Self {
         let mut binding = Self::of(b'r', caller);
-        match view {
-            View::All => binding.part(b""),
-            View::Downstream(name) => binding.part(name.as_str().as_bytes()),
-        }
+        binding.view(view);
         binding.part(method.as_bytes());
         binding.part(&digest(params));
         binding
@@ -53,10 +50,25 @@ impl Binding {
         Self::of(b't', caller)
     }
 
+    /// Of a place in a list: its caller may ask for it on the same path.
+    pub(crate) fn cursor(caller: &Caller, view: &View, list: ListKind) -> Self {
+        let mut binding = Self::of(b'c', caller);
+        binding.view(view);
+        binding.part(list.member().as_bytes());
+        binding
+    }
+
     fn of(purpose: u8, caller: &Caller) -> Self {
         let mut binding = Self(vec![VERSION, purpose, caller.is_anonymous().into()]);
         binding.part(caller.to_string().as_bytes());
         binding
+    }
+
+    fn view(&mut self, view: &View) {
+        match view {
+            View::All => self.part(b""),
+            View::Downstream(name) => self.part(name.as_str().as_bytes()),
+        }
     }
 
     fn part(&mut self, part: &[u8]) {
@@ -173,6 +185,23 @@ impl Seal {
             Some((named(downstream)?, std::str::from_utf8(inner).ok()?.to_owned()))
         };
         read().ok_or(CallerError::UnknownTask)
+    }
+
+    /// A place in a list for a client.
+    ///
+    /// # Errors
+    /// No randomness.
+    pub(crate) fn cursor(&self, cursor: &str, binding: &Binding) -> Result<String, Error> {
+        self.seal(cursor.as_bytes().to_vec(), binding)
+    }
+
+    /// The place that a client's cursor names.
+    ///
+    /// # Errors
+    /// [`CallerError::InvalidCursor`], whatever is wrong with it.
+    pub(crate) fn open_cursor(&self, text: &str, binding: &Binding) -> Result<String, CallerError> {
+        let opened = self.open(text, binding).and_then(|cursor| String::from_utf8(cursor).ok());
+        opened.ok_or(CallerError::InvalidCursor)
     }
 
     fn seal(&self, mut plain: Vec<u8>, binding: &Binding) -> Result<String, Error> {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, FollowUp, JsonKind, LogLevel,
-    Outcome, Params, RawObject, Reference, SessionKey, Subject, Target, TaskAct, View,
+    Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, FollowUp, InputRequired,
+    JsonKind, LogLevel, Outcome, Params, ParkId, RawObject, Reference, SessionKey, Sessions, State, Subject,
+    Target, TaskAct, View,
 };
 use gateway_protocol::{Request, RequestId, Revision, headers, meta, method};
 use http::HeaderMap;
@@ -145,10 +146,41 @@ async fn run(visit: &Visit, mut call: Call, interview: Option<Interview>) -> Res
     loop {
         match dispatch(visit, call.clone()).await? {
             Outcome::InputRequired(required) => {
+                let waiting = Waiting::new(visit, &required);
                 let follow_up: FollowUp = interview.answer(required).await?;
+                waiting.answered();
                 call.follow_up = Some(follow_up);
             }
             done => return Ok(done),
+        }
+    }
+}
+
+/// A call that is parked while its client is asked. Dropped before there are answers, because the client refuses,
+/// takes too long or has cancelled, it is given up downstream too.
+struct Waiting<'a> {
+    sessions: &'a dyn Sessions,
+    park: Option<ParkId>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(visit: &'a Visit, required: &InputRequired) -> Self {
+        let park = match &required.state {
+            State::Parked(park) => Some(park.clone()),
+            _ => None,
+        };
+        Self { sessions: visit.edge.ports.sessions.as_ref(), park }
+    }
+
+    fn answered(mut self) {
+        self.park = None;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(park) = &self.park {
+            self.sessions.abandon(park);
         }
     }
 }

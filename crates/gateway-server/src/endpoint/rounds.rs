@@ -20,7 +20,9 @@ use crate::seal::{Binding, Opened};
 
 /// One request of a modern client, as far as its outcome depends on it.
 pub(super) struct Round {
-    binding: Binding,
+    method: String,
+    /// As they came; cheap to keep.
+    params: Params,
     /// What the client can do, as it said.
     declared: ClientCapabilities,
     /// The same as downstreams are told.
@@ -36,10 +38,12 @@ impl Round {
         manner: &Manner<'_>,
         call: &mut Call,
     ) -> Result<Self, Unfit> {
-        let caller = &visit.principal.caller;
-        let binding = Binding::request(caller, &visit.view, method, &call.params);
-        let round =
-            Self { binding, declared: manner.declared.clone(), capabilities: manner.capabilities.clone() };
+        let round = Self {
+            method: method.to_owned(),
+            params: call.params.clone(),
+            declared: manner.declared.clone(),
+            capabilities: manner.capabilities.clone(),
+        };
         match subject {
             Subject::Task { id, act } => call.target = task::target(visit, id, *act, round.has_tasks())?,
             Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => {
@@ -48,6 +52,11 @@ impl Round {
             Subject::Completion(_) | Subject::Other { .. } => {}
         }
         Ok(round)
+    }
+
+    /// What a state of this request is bound to. Made only when there is one: it reads all the arguments.
+    fn binding(&self, visit: &Visit) -> Binding {
+        Binding::request(&visit.principal.caller, &visit.view, &self.method, &self.params)
     }
 
     fn follow_up(&self, visit: &Visit, params: &mut Params) -> Result<Option<FollowUp>, CallerError> {
@@ -59,7 +68,7 @@ impl Round {
                 state.to_text().map(String::from).ok_or_else(|| invalid("`requestState`", "a string"))?
             }
         };
-        let opened = visit.rules.seal.open_state(&state, &self.binding, SystemTime::now())?;
+        let opened = visit.rules.seal.open_state(&state, &self.binding(visit), SystemTime::now())?;
         let edit = params.object.edit().remove("inputResponses").remove("requestState");
         params.object = RawObject::try_from(edit.finish())
             .map_err(|_| CallerError::InvalidParams { reason: "a member stands twice".to_owned() })?;
@@ -152,7 +161,13 @@ impl Round {
         let InputRequired { downstream, requests, state } = required;
         let asked = match &requests {
             Some(requests) => {
-                self.check(requests, downstream.as_ref())?;
+                if let Err(error) = self.check(requests, downstream.as_ref()) {
+                    // Nobody will answer.
+                    if let State::Parked(park) = &state {
+                        visit.edge.ports.sessions.abandon(park);
+                    }
+                    return Err(error);
+                }
                 let label = downstream
                     .as_ref()
                     .filter(|_| visit.rules.config.label_questions && matches!(visit.view, View::All));
@@ -163,7 +178,7 @@ impl Round {
         };
         let lasts = visit.rules.config.limits.question_time;
         let opened = Opened { downstream, state };
-        let state = visit.rules.seal.state(&opened, &self.binding, SystemTime::now(), lasts)?;
+        let state = visit.rules.seal.state(&opened, &self.binding(visit), SystemTime::now(), lasts)?;
         let object =
             format!(r#"{{"resultType":"input_required"{asked},"requestState":{}}}"#, RawJson::string(&state));
         let object = RawJson::parse(object).map_err(|_| InternalError { what: "a question is no JSON" })?;
