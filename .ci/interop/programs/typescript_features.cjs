@@ -154,9 +154,13 @@ async function main(job) {
   const transport = job.command
     ? new parts.StdioClientTransport({ command: job.command[0], args: job.command.slice(1), stderr: "inherit" })
     : new parts.StreamableHTTPClientTransport(new URL(job.url));
+  // v1 has no accessor for the revision, but tells its transport.
   const tell = transport.setProtocolVersion?.bind(transport);
   let revision;
-  transport.setProtocolVersion = (version) => tell?.((revision = version));
+  transport.setProtocolVersion = (version) => {
+    revision = version;
+    tell?.(version);
+  };
   await client.connect(transport);
   const saw = {};
   try {

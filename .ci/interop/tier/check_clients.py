@@ -71,7 +71,8 @@ class Clients:
         servers = [server for server in target.servers if server.name in self._known]
         required = {target.exposed(s, tool) for s in servers for tool in self._known[s.name].required}
         allowed = {target.exposed(s, tool) for s in servers for tool in self._known[s.name].names}
-        calls = [{"name": target.exposed(s, s.tool), "arguments": s.arguments} for s in servers]
+        called = [server for server in servers if server.tool]
+        calls = [{"name": target.exposed(s, s.tool), "arguments": s.arguments} for s in called]
         job = {**target.where, "mode": sdk.mode, "wanted": sorted(required), "calls": calls, "seconds": SECONDS}
 
         if sdk.language == "inspector":
@@ -87,7 +88,7 @@ class Clients:
             raise Failed(f"tools missing: {missing[:5]} of {len(missing)}; unknown: {unknown[:5]} of {len(unknown)}")
         if len(tools) != len(saw["tools"]):
             raise Failed("a tool is listed twice")
-        for server, answer in zip(servers, saw["answers"], strict=True):
+        for server, answer in zip(called, saw["answers"], strict=True):
             server.check_answer(answer)
 
     def _run(self, sdk: Sdk, target: Target, job: dict) -> dict:

@@ -1,5 +1,6 @@
 """What one run does: its gateways, and its legs in the order in which they are begun."""
 
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -56,7 +57,16 @@ class Plan:
             "mcpcheck": self._mcpcheck,
             "commands": self._commands,
         }
-        return [leg for section, part in parts.items() if self._report.wants_any(section) for leg in part()]
+        wanted = [part for section, part in parts.items() if self._report.wants_any(section)]
+        return [partial(self._guard, leg) for part in wanted for leg in part()]
+
+    def _guard(self, leg: Callable[[], None]) -> None:
+        """A mistake in the tier fails its leg, not the others."""
+        try:
+            leg()
+        except Exception as error:
+            traceback.print_exc()
+            self._report.add(f"leg/{leg}", f"{type(error).__name__}: {error}", always=True)
 
     def stop(self) -> None:
         for one in self._gateways:

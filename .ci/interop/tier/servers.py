@@ -98,17 +98,16 @@ class Servers:
                 node("server-sequential-thinking"),
                 stable=False,
             ),
-            # Of 2024-11-05 only. What it could answer is on the network, so it is asked for something that it refuses.
+            # Of 2024-11-05 only. What its tools answer is on the network, so it is listed and not called.
             Server(
                 "github",
-                "get_issue",
-                {"owner": "nobody", "repo": "nothing"},
-                "issue_number",
+                "",
+                {},
+                "",
                 26,
                 LEGACY_ONLY,
                 node("server-github"),
                 {"GITHUB_PERSONAL_ACCESS_TOKEN": "none"},
-                refuses=True,
                 newest="2024-11-05",
             ),
             Server(
