@@ -9,7 +9,7 @@ import traceback
 from contextlib import asynccontextmanager
 
 from mcp import Client, StdioServerParameters
-from mcp_types import CreateMessageResult, ElicitResult, TextContent
+from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
 
 MODERN = "2026-07-28"
 
@@ -29,6 +29,10 @@ class Watcher:
     async def sample(self, _context, params) -> CreateMessageResult:
         self.asked.append(params.messages[0].content.text)
         return CreateMessageResult(role="assistant", content=TextContent(type="text", text="Paris"), model="interop")
+
+    async def roots(self, _context) -> ListRootsResult:
+        self.asked.append("roots")
+        return ListRootsResult(roots=[Root(uri="file:///interop", name="interop")])
 
     async def message(self, message) -> None:
         found = getattr(message, "root", message)
@@ -81,7 +85,7 @@ class Features:
         self.watcher.asked.clear()
         return {"text": text_of(await self.call(plan)), "asked": list(self.watcher.asked)}
 
-    elicitation = sampling = question
+    elicitation = sampling = roots = question
 
     async def progress(self, plan: dict) -> dict:
         seen = []
@@ -119,16 +123,22 @@ class Features:
         async with changes(self.client, self.watcher, kind=plan["kind"]) as change:
             await self.call(plan)
             await change()
-            found = await names(self.client, plan["kind"])
+            # A gateway also tells of what others have changed.
+            while plan["appears"] not in await names(self.client, plan["kind"]):
+                await change()
         if plan["undo"]:
             await self.call(plan)
-        return {"listed": plan["appears"] in found}
+        return {"listed": True}
 
 
 async def main(job: dict) -> dict:
     command, watcher = job.get("command"), Watcher()
     target = StdioServerParameters(command=command[0], args=command[1:]) if command else job["url"]
-    callbacks = {"elicitation_callback": watcher.elicit, "sampling_callback": watcher.sample}
+    callbacks = {
+        "elicitation_callback": watcher.elicit,
+        "sampling_callback": watcher.sample,
+        "list_roots_callback": watcher.roots,
+    }
     async with Client(target, mode=job["mode"], cache=None, message_handler=watcher.message, **callbacks) as client:
         async with asyncio.timeout(job["ready_seconds"]):
             while not set(job["wanted"]) <= set(await names(client, "tools")):

@@ -1,5 +1,5 @@
 """The SDK's reference server, of either SDK, and what it lacks for the rows `features/…`: a call that waits to be
-cancelled, a resource that changes, a tool that comes and goes.   reference_more.py stdio | reference_more.py http PORT
+cancelled, a resource that changes, a tool that comes and goes, a question for roots.   reference_more.py stdio | reference_more.py http PORT
 INTEROP_SHARED is a folder that all processes of this server share, as real ones share a database: over stdio each client
 may have a process of its own."""
 
@@ -71,6 +71,12 @@ async def interop_toggle(label: str, ctx: Context) -> str:
     else:
         await ctx.session.send_tool_list_changed()
     return "toggled"
+
+
+@mcp.tool()
+async def interop_roots(ctx: Context) -> str:
+    """Asks for the client's roots in the middle of the call, which works in the handshake revisions."""
+    return f"Client exposed {len((await ctx.session.list_roots()).roots)} root(s)."
 
 
 def is_modern(ctx: Context) -> bool:

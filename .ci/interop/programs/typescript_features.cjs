@@ -5,7 +5,7 @@ const { setTimeout: sleep } = require("node:timers/promises");
 
 const packages = createRequire(`${process.env.INTEROP_NPM}/package.json`);
 const info = { name: "interop-typescript", version: "1" };
-const capabilities = { elicitation: {}, sampling: {} };
+const capabilities = { elicitation: {}, sampling: {}, roots: {} };
 
 // What differs between the two SDKs: how a handler is named, and how a client is made.
 function sdk(mode) {
@@ -19,6 +19,7 @@ function sdk(mode) {
       handle: {
         "elicitation/create": types.ElicitRequestSchema,
         "sampling/createMessage": types.CreateMessageRequestSchema,
+        "roots/list": types.ListRootsRequestSchema,
         "notifications/resources/updated": types.ResourceUpdatedNotificationSchema,
         "notifications/resources/list_changed": types.ResourceListChangedNotificationSchema,
         "notifications/tools/list_changed": types.ToolListChangedNotificationSchema,
@@ -49,6 +50,10 @@ class Features {
       this.asked.push(params.messages[0].content.text);
       return { role: "assistant", content: { type: "text", text: "Paris" }, model: "interop" };
     });
+    client.setRequestHandler(handle["roots/list"], () => {
+      this.asked.push("roots");
+      return { roots: [{ uri: "file:///interop", name: "interop" }] };
+    });
     for (const method of ["resources/updated", "resources/list_changed", "tools/list_changed"]) {
       client.setNotificationHandler(handle[`notifications/${method}`], ({ params }) => this.noted(method, params?.uri));
     }
@@ -74,6 +79,10 @@ class Features {
   }
 
   sampling(plan) {
+    return this.elicitation(plan);
+  }
+
+  roots(plan) {
     return this.elicitation(plan);
   }
 
@@ -107,14 +116,18 @@ class Features {
   }
 
   async list_change(plan) {
-    const changed = this.note(`${plan.kind}/list_changed`, undefined);
+    const change = () => this.note(`${plan.kind}/list_changed`, undefined);
+    let changed = change();
     const listening = this.modern ? await this.client.listen({ [`${plan.kind}ListChanged`]: true }) : undefined;
     await this.call(plan);
-    await changed;
-    const listed = (await this.names(plan.kind)).includes(plan.appears);
+    // A gateway also tells of what others have changed.
+    for (let names = []; !names.includes(plan.appears); names = await this.names(plan.kind)) {
+      await changed;
+      changed = change();
+    }
     await listening?.close();
     if (plan.undo) await this.call(plan);
-    return { listed };
+    return { listed: true };
   }
 
   async names(kind) {

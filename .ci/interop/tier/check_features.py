@@ -1,8 +1,7 @@
-"""Rows `features/FACE-SERVER/SDK/FEATURE`: the official SDKs complete an elicitation, a sampling, a progress, a
-cancellation, a subscription and a list change, directly and through both faces of the gateway."""
+"""Rows `features/FACE-SERVER/SDK/FEATURE`: the official SDKs complete an elicitation, a sampling, a question for
+roots, a progress, a cancellation, a subscription and a list change, directly and through both faces of the gateway."""
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,8 @@ from .servers import PROGRAMS
 # For one feature; the longest waits are those of a failed one.
 FEATURE_SECONDS = 8
 READY_SECONDS = 20
+# Their tools may be there only for clients that can answer.
+QUESTIONS = ("elicitation", "sampling", "roots")
 FACES = ("direct", "http", "stdio")
 
 
@@ -70,7 +71,7 @@ class FeatureRows:
         self._servers = servers
 
     def jobs(self, faces: tuple[str, ...], address, binary: str | None) -> list:
-        """`address(server)` is a block with the gateway's address of one server, names unprefixed."""
+        """`address(server)` is where the gateway offers one server, names unprefixed."""
         wanted = [leg for leg in legs() if leg[0] in faces and self._wanted(*leg)]
         return [partial(self._leg, *leg, address, binary) for leg in wanted]
 
@@ -100,9 +101,7 @@ class FeatureRows:
             config = toml_file(self._report.logs / f"features-{server.name}-{client.name}.toml", [server])
             where = {"command": command(binary, "stdio", config)}
             return self._run(face, server, client, features, where, f"{server.name}__")
-        block: AbstractContextManager[str] = address(server)
-        with block as url:
-            return self._run(face, server, client, features, {"url": url}, "")
+        return self._run(face, server, client, features, {"url": address(server)}, "")
 
     def _run(self, face: str, server: Server, client: Client, features, where: dict, prefix: str, revision=None) -> dict:
         job = {
@@ -110,7 +109,7 @@ class FeatureRows:
             "mode": client.mode,
             "seconds": FEATURE_SECONDS,
             "ready_seconds": READY_SECONDS,
-            "wanted": [prefix + one.tool for name, one in features.items() if name not in ("elicitation", "sampling")],
+            "wanted": [prefix + one.tool for name, one in features.items() if name not in QUESTIONS],
             "plan": plan(features, prefix),
         }
         log = self._report.logs / f"features-{face}-{server.name}-{client.name}.log"

@@ -66,7 +66,8 @@ class Plan:
             leg()
         except Exception as error:
             traceback.print_exc()
-            self._report.add(f"leg/{leg}", f"{type(error).__name__}: {error}", always=True)
+            parts = [str(getattr(part, "name", part)) for part in getattr(leg, "args", ()) if not callable(part)]
+            self._report.add(f"leg/{'/'.join(parts)}", f"{type(error).__name__}: {error}", always=True)
 
     def stop(self) -> None:
         for one in self._gateways:

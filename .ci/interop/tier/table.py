@@ -48,9 +48,9 @@ The suite's mock server as the only downstream, the official Python SDK as the c
 gateway as a client. The client has the mock's era, or the other one. `auth/*` is not run yet."""
 TASKS_TEXT = "In front of a server made with FastMCP's tasks extension."
 FEATURES_TEXT = """\
-The official SDKs complete an elicitation, a sampling, a progress, a cancellation, a subscription and a list change. Servers:
-*modern* and *legacy* are the Python SDK's reference servers with four more tools, for what they lack (a call that waits, a
-changing resource, a tool that comes and goes); *pinned* is the modern one spoken to in 2026-07-28 alone; *everything* is the
+The official SDKs complete an elicitation, a sampling, a question for roots, a progress, a cancellation, a subscription and
+a list change. Servers: *modern* and *legacy* are the Python SDK's reference servers with five more tools, for what they
+lack (a call that waits, a changing resource, a tool that comes and goes, a question for roots); *pinned* is the modern one spoken to in 2026-07-28 alone; *everything* is the
 TypeScript SDK's `server-everything`, which is legacy. With HTTP towards the gateway the client is on `/mcp/NAME`, with stdio
 on `/mcp`; the servers are behind HTTP and stdio by turns, so that every combination occurs."""
 
