@@ -1,5 +1,5 @@
-"""The command of the suite's client mode. It starts a gateway whose only downstream is the suite's mock server, and does
-with the official SDK what the scenario needs a client to do.   suite_client.py URL
+"""The command of the suite's client mode. It starts a gateway whose only downstream is the suite's mock server, and
+does with the official SDK what the scenario needs a client to do.   suite_client.py URL
 INTEROP_GATEWAYD is the gateway (without it the client speaks to the mock itself), INTEROP_MODE the SDK's mode,
 INTEROP_PROTOCOL the only revision in which the gateway may speak to the mock server (without it any), INTEROP_LOGS the
 folder for the gateway's log and configuration."""
@@ -108,7 +108,8 @@ async def tolerant_call(client: Client, name: str, arguments: dict) -> None:
 def stub_arguments(tool) -> dict:
     fields = tool.input_schema.get("properties", {})
     return {
-        name: STUB_ARGUMENTS.get(fields.get(name, {}).get("type"), "x") for name in tool.input_schema.get("required", [])
+        name: STUB_ARGUMENTS.get(fields.get(name, {}).get("type"), "x")
+        for name in tool.input_schema.get("required", [])
     }
 
 

@@ -1,4 +1,4 @@
-"""Rows `clients/…`: the official SDKs and the inspector list and call through the gateway, each in each era that it has."""
+"""Rows `clients/…`: the official SDKs and the inspector list and call through the gateway, in each era that they have."""
 
 import json
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Clients:
         self._known = known
 
     def jobs(self, target: Target) -> list:
-        """One for each client. The inspector ends after each request, so it cannot wait for a gateway that it started."""
+        """One for each client. The inspector ends after each request, so it cannot wait for a gateway of its own."""
         sdks = [sdk for sdk in SDKS if sdk.language != "inspector" or "url" in target.where]
         return [partial(self._row, sdk, target) for sdk in sdks]
 

@@ -69,7 +69,9 @@ class Conformance:
     def tasks(self, leg: Leg, revision: str, address: Address) -> None:
         """The scenarios of the tasks extension, which no revision's set has."""
         at = f"tasks/{leg.name}/{revision}"
-        scenarios = [name for name in self._expectations.scenarios("tasks", revision) if self._report.wants(f"{at}/{name}")]
+        scenarios = [
+            name for name in self._expectations.scenarios("tasks", revision) if self._report.wants(f"{at}/{name}")
+        ]
         if not scenarios:
             return
         try:

@@ -103,7 +103,9 @@ class FeatureRows:
             return self._run(face, server, client, features, where, f"{server.name}__")
         return self._run(face, server, client, features, {"url": address(server)}, "")
 
-    def _run(self, face: str, server: Server, client: Client, features, where: dict, prefix: str, revision=None) -> dict:
+    def _run(
+        self, face: str, server: Server, client: Client, features, where: dict, prefix: str, revision=None
+    ) -> dict:
         job = {
             **where,
             "mode": client.mode,

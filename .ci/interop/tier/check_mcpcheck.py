@@ -1,4 +1,4 @@
-"""Rows `mcpcheck/…`: another project's checks of a server of 2026-07-28, which find some things that the suite does not."""
+"""Rows `mcpcheck/…`: another project's checks of a server of 2026-07-28, some of which the suite does not have."""
 
 from pathlib import Path
 

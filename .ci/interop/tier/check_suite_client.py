@@ -53,7 +53,9 @@ class SuiteClient:
         logs = self._report.logs / f"client-{leg.name}-{revision}-{scenario}"
         logs.mkdir()
         try:
-            problem = self._suite.client(leg.name, self._command, revision, scenario, self._env(leg, revision, scenario, logs))
+            problem = self._suite.client(
+                leg.name, self._command, revision, scenario, self._env(leg, revision, scenario, logs)
+            )
         except Failed as error:
             problem = str(error)
         self._expectations.judge(self._report, f"client/{leg.name}/{revision}/{scenario}", problem)

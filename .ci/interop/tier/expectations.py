@@ -56,7 +56,9 @@ class Expectations:
         if problem and exception:
             report.known(row, exception.reason)
         elif exception:
-            report.add(row, f"passes, but is an exception in expectations.toml ({exception.reason}): narrow or delete it")
+            report.add(
+                row, f"passes, but is an exception in expectations.toml ({exception.reason}): narrow or delete it"
+            )
         else:
             report.add(row, problem)
 

@@ -69,7 +69,9 @@ def everything_features(label: str) -> dict[str, Feature]:
         # It has asked before, right after the handshake.
         "roots": feature("get-roots-list", expect={"text": "file:///interop"}),
         "progress": feature(
-            "trigger-long-running-operation", {"duration": 0.3, "steps": 3}, {"progress": [1, 2, 3], "text": "completed"}
+            "trigger-long-running-operation",
+            {"duration": 0.3, "steps": 3},
+            {"progress": [1, 2, 3], "text": "completed"},
         ),
         "cancellation": feature(
             "trigger-long-running-operation",

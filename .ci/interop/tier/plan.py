@@ -31,7 +31,13 @@ PREFIXED, BESIDE = "modern-http", "time"
 
 class Plan:
     def __init__(
-        self, stack: ExitStack, report: Report, installed: Path, servers: Servers, known: dict[str, Reference], direct: bool
+        self,
+        stack: ExitStack,
+        report: Report,
+        installed: Path,
+        servers: Servers,
+        known: dict[str, Reference],
+        direct: bool,
     ):
         """`stack` ends what the plan starts; `direct`: without a gateway."""
         self._stack = stack
@@ -49,11 +55,11 @@ class Plan:
         """The longest first, so that none is left over at the end."""
         parts = {
             "conformance": self._conformance,
-            "tasks": self._tasks,
-            "features": self._features,
-            "client": self._suite_client,
             "clients": self._clients,
+            "tasks": self._tasks,
             "servers": self._through,
+            "client": self._suite_client,
+            "features": self._features,
             "mcpcheck": self._mcpcheck,
             "commands": self._commands,
         }
@@ -81,8 +87,6 @@ class Plan:
 
     def _toml(self, name: str, servers: list[Server]) -> Path:
         return gateway.toml_file(self._report.logs / f"{name}.toml", servers)
-
-    # --- everything behind one gateway
 
     def _all(self) -> gateway.Gateway:
         for one in self._gateways:
@@ -128,8 +132,6 @@ class Plan:
         if not self._binary:
             return []
         return [Commands(self._report, self._binary, self._toml("few", self._few()), self._few(), self._known).rows]
-
-    # --- the suite
 
     def _suite(self) -> Suite:
         return Suite(self._installed, self._report.logs)
@@ -178,8 +180,6 @@ class Plan:
         for leg in CLIENT_LEGS:
             if self._binary or not leg.gateway:
                 yield from client.jobs(leg)
-
-    # --- more than lists and calls
 
     def _features(self) -> list[Callable[[], None]]:
         scratch = self._report.logs / "features"

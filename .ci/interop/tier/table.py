@@ -64,7 +64,9 @@ class Table:
         parts = [INTRODUCTION.format(version=self._expectations.suite)]
         parts += [self._server(revision) for revision in (LEGACY, MODERN, "2025-06-18", "2025-03-26")]
         parts += [self._client(), self._tasks(), self._features()]
-        parts.append("## Exceptions\n\n" + "\n".join(f"{n}. {reason}" for n, reason in enumerate(self._reasons, 1)) + "\n")
+        parts.append(
+            "## Exceptions\n\n" + "\n".join(f"{n}. {reason}" for n, reason in enumerate(self._reasons, 1)) + "\n"
+        )
         return "\n".join(parts)
 
     def _cell(self, row: str) -> str:
@@ -114,7 +116,9 @@ class Table:
 
         order = sorted(TASK_LEGS, key=lambda leg: ("direct", "http", "stdio").index(leg.name))
         rows = [row(scenario) for scenario in self._expectations.scenarios("tasks", MODERN)]
-        return _section(f"Tasks, {MODERN}", TASKS_TEXT, ["scenario", "direct", "same era, HTTP", "same era, stdio"], rows)
+        return _section(
+            f"Tasks, {MODERN}", TASKS_TEXT, ["scenario", "direct", "same era, HTTP", "same era, stdio"], rows
+        )
 
     def _features(self) -> str:
         there = {(face, kind, client.name) for face, kind, client in legs()}
@@ -160,4 +164,6 @@ def check_scored(expectations: Expectations, suite: Suite) -> None:
             names = expectations.scenarios(mode, revision)
             ours = {name for name in names if expectations.is_scored(name, revision)}
             if not theirs or theirs != ours:
-                raise Failed(f"{mode} {revision}: the suite requires {sorted(theirs - ours)}, we {sorted(ours - theirs)}")
+                raise Failed(
+                    f"{mode} {revision}: the suite requires {sorted(theirs - ours)}, we {sorted(ours - theirs)}"
+                )
