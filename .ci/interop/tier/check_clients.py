@@ -1,9 +1,11 @@
-"""Rows `clients/…`: the official SDKs list and call through the gateway, each in each era that it has."""
+"""Rows `clients/…`: the official SDKs and the inspector list and call through the gateway, in each era that they have."""
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from .check_inspector import Inspector
 from .json_text import loads
 from .probe import LEGACY, MODERN
 from .process import Failed, run
@@ -12,7 +14,7 @@ from .server import Reference, Server
 from .servers import PROGRAMS
 
 # What a client waits for: the last server to be listed, and each of its calls.
-SECONDS = 20
+SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ SDKS = [
     Sdk("typescript-v2-auto", "typescript", "auto", MODERN),
     Sdk("typescript-v2-legacy", "typescript", "legacy", LEGACY),
     Sdk("typescript-v2-pinned", "typescript", MODERN, MODERN),
+    Sdk("inspector-modern", "inspector", "modern", MODERN),
+    Sdk("inspector-legacy", "inspector", "legacy", LEGACY),
 ]
 
 
@@ -55,18 +59,27 @@ class Clients:
         self._report = report
         self._known = known
 
-    def rows(self, target: Target) -> None:
-        for sdk in SDKS:
-            self._report.row(f"clients/{target.name}/{sdk.name}", lambda: self._check(sdk, target))
+    def jobs(self, target: Target) -> list:
+        """One for each client. The inspector ends after each request, so it cannot wait for a gateway of its own."""
+        sdks = [sdk for sdk in SDKS if sdk.language != "inspector" or "url" in target.where]
+        return [partial(self._row, sdk, target) for sdk in sdks]
+
+    def _row(self, sdk: Sdk, target: Target) -> None:
+        self._report.row(f"clients/{target.name}/{sdk.name}", lambda: self._check(sdk, target))
 
     def _check(self, sdk: Sdk, target: Target) -> None:
         servers = [server for server in target.servers if server.name in self._known]
         required = {target.exposed(s, tool) for s in servers for tool in self._known[s.name].required}
         allowed = {target.exposed(s, tool) for s in servers for tool in self._known[s.name].names}
-        calls = [{"name": target.exposed(s, s.tool), "arguments": s.arguments} for s in servers]
+        called = [server for server in servers if server.tool]
+        calls = [{"name": target.exposed(s, s.tool), "arguments": s.arguments} for s in called]
         job = {**target.where, "mode": sdk.mode, "wanted": sorted(required), "calls": calls, "seconds": SECONDS}
 
-        saw = self._run(sdk, target, job)
+        if sdk.language == "inspector":
+            inspector = Inspector(self._installed, self._report.logs)
+            saw = {"revision": sdk.revision, **inspector.use(target.where["url"], sdk.mode, job)}
+        else:
+            saw = self._run(sdk, target, job)
         if saw["revision"] != sdk.revision:
             raise Failed(f"it speaks {saw['revision']}, not {sdk.revision}")
         tools = set(saw["tools"])
@@ -75,7 +88,7 @@ class Clients:
             raise Failed(f"tools missing: {missing[:5]} of {len(missing)}; unknown: {unknown[:5]} of {len(unknown)}")
         if len(tools) != len(saw["tools"]):
             raise Failed("a tool is listed twice")
-        for server, answer in zip(servers, saw["answers"], strict=True):
+        for server, answer in zip(called, saw["answers"], strict=True):
             server.check_answer(answer)
 
     def _run(self, sdk: Sdk, target: Target, job: dict) -> dict:

@@ -1,131 +1,87 @@
-"""Rows `conformance/…`: the official suite in server mode, scenario by scenario, against the expectations."""
+"""Rows `conformance/LEG/REVISION/SCENARIO` and `tasks/LEG/REVISION/SCENARIO`: the suite in server mode."""
 
-import json
-import re
-import tomllib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 
-from .process import Failed, run
+from .expectations import Expectations
+from .probe import LEGACY, MODERN
+from .process import Failed
 from .report import Report
+from .suite import Suite
 
-EXPECTATIONS = Path(__file__).parent.parent / "expectations.toml"
-REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-# A whole revision takes three seconds where all is well; a scenario gives up by itself after ten.
-SCENARIO_MS = 10_000
-SUITE_SECONDS = 240.0
+HANDSHAKE = ("2025-03-26", "2025-06-18", LEGACY)
+EVERY = (*HANDSHAKE, MODERN)
+NEWEST = (LEGACY, MODERN)
 
 
 @dataclass(frozen=True)
-class KnownFailure:
-    """Scenarios that fail for now, and why; without revisions or faces, in all of them."""
+class Leg:
+    """What stands between the suite and which server. `server` names the one that two legs must not share at once."""
 
-    reason: str
-    scenarios: list[str]
-    revisions: tuple[str, ...] = REVISIONS
-    downstreams: tuple[str, ...] = ("http", "stdio")
-
-    def covers(self, scenario: str, revision: str, downstream: str) -> bool:
-        return scenario in self.scenarios and revision in self.revisions and downstream in self.downstreams
+    name: str
+    server: str
+    revisions: tuple[str, ...]
 
 
-class Expectations:
-    """expectations.toml: each scenario is required, or a known failure, or both in different revisions."""
+# A stdio server is one process for each handshake session, so the older revisions are left to HTTP.
+LEGS = [
+    Leg("direct", "modern-http", EVERY),
+    Leg("legacy-stdio", "legacy-stdio", NEWEST),
+    Leg("http", "modern-http", EVERY),
+    Leg("stdio", "modern-stdio", NEWEST),
+    Leg("legacy-direct", "legacy-http", HANDSHAKE),
+    Leg("pinned-stdio", "modern-stdio", (LEGACY,)),
+    Leg("legacy-http", "legacy-http", EVERY),
+    Leg("pinned-http", "modern-http", (LEGACY,)),
+    Leg("prefixed", "modern-http", NEWEST),
+]
+TASK_LEGS = [
+    Leg("direct", "tasks-http", (MODERN,)),
+    Leg("stdio", "tasks-stdio", (MODERN,)),
+    Leg("http", "tasks-http", (MODERN,)),
+]
+DIRECT = ("direct", "legacy-direct")
 
-    def __init__(self, path: Path = EXPECTATIONS):
-        content = tomllib.loads(path.read_text())
-        self.required: dict[str, list[str]] = content["required"]
-        self.known = [KnownFailure(**entry) for entry in content.get("known_failure", [])]
-
-    def known_reason(self, scenario: str, revision: str, downstream: str) -> str | None:
-        return next((entry.reason for entry in self.known if entry.covers(scenario, revision, downstream)), None)
-
-    def unexpected_pass(self, scenario: str, known_reason: str | None) -> str | None:
-        """Why a scenario that passes is not as expected, or None."""
-        if known_reason:
-            return f"passes, but expectations.toml knows it as failing ({known_reason}): narrow or delete that entry"
-        return None if scenario in self.required else "passes, but is not in expectations.toml: name it in [required]"
-
-    def missing(self, revision: str, seen: set[str]) -> list[str]:
-        """Required scenarios of the revision that the suite did not run."""
-        return sorted(name for name, revisions in self.required.items() if revision in revisions and name not in seen)
+# Makes a leg's address, which lives as long as the block.
+Address = Callable[[Leg], AbstractContextManager[str]]
 
 
 class Conformance:
-    def __init__(self, installed: Path, report: Report, expectations: Expectations | None):
-        """Without expectations every scenario must pass."""
+    def __init__(self, suite: Suite, report: Report, expectations: Expectations):
+        self._suite = suite
         self._report = report
         self._expectations = expectations
-        script = installed / "npm/node_modules/@modelcontextprotocol/conformance/dist/index.js"
-        self._suite = [str(installed / "node"), str(script)]
 
-    def wanted(self, downstream: str) -> list[str]:
-        """The revisions of which some row is asked for."""
+    def revision(self, leg: Leg, revision: str, address: Address) -> None:
+        """All scenarios of one revision through one leg."""
+        at = f"conformance/{leg.name}/{revision}"
+        if not self.wants("server", at, revision):
+            return
+        try:
+            with address(leg) as url:
+                outcomes = self._suite.server(leg.name, url, revision)
+        except Failed as error:
+            self._report.add(f"{at}/run", str(error), always=True)
+            return
+        self._expectations.table(self._report, "server", at, revision, outcomes)
 
-        def wants(revision: str) -> bool:
-            rows = (f"conformance/{downstream}/{revision}/{name}" for name in self._names(revision))
-            return any(map(self._report.wants, rows))
-
-        return [revision for revision in REVISIONS if wants(revision)]
-
-    def rows(self, downstream: str, url: str) -> None:
-        """The wanted scenarios of every revision against one address."""
-        for revision in self.wanted(downstream):
-            prefix = f"conformance/{downstream}/{revision}"
-            try:
-                outcomes = self._run(downstream, revision, url)
-            except Failed as error:
-                self._report.add(f"{prefix}/run", str(error), always=True)
-                continue
-            for scenario, problem in outcomes.items():
-                self._judge(prefix, downstream, revision, scenario, problem)
-            if self._expectations:
-                for scenario in self._expectations.missing(revision, set(outcomes)):
-                    self._report.add(f"{prefix}/{scenario}", "required, but the suite did not run it")
-
-    def _judge(self, prefix: str, downstream: str, revision: str, scenario: str, problem: str | None) -> None:
-        row, expected = f"{prefix}/{scenario}", self._expectations
-        known = expected.known_reason(scenario, revision, downstream) if expected else None
-        if problem and known:
-            self._report.known(row, known)
-        elif problem or not expected:
-            self._report.add(row, problem)
-        else:
-            self._report.add(row, expected.unexpected_pass(scenario, known))
-
-    def _names(self, revision: str) -> list[str]:
-        code, out = run([*self._suite, "list", "--spec-version", revision], self._report.logs / "suite-list.log", 30)
-        if code != 0:
-            raise Failed(f"the suite's list of scenarios: exit code {code}")
-        servers = out.partition("Server scenarios")[2].partition("\nClient scenarios")[0]
-        return re.findall(r"^  - (\S+) \[", servers, re.M)
-
-    def _run(self, downstream: str, revision: str, url: str) -> dict[str, str | None]:
-        """Scenario to problem; None where it passes."""
-        results = self._report.logs / f"suite-{downstream}-{revision}"
-        log = Path(f"{results}.log")
-        selection = ["--suite", "all", "--spec-version", revision, "--timeout", str(SCENARIO_MS)]
-        command = [*self._suite, "server", "--url", url, *selection, "-o", str(results)]
-        code, out = run(command, log, SUITE_SECONDS)
-        results.mkdir(exist_ok=True)
-        (results / "stdout.txt").write_text(out)
-        summary = re.sub(r"\x1b\[[0-9;]*m", "", out).partition("=== SUMMARY ===")[2]
-        found = re.findall(r"^([✓✗]) (\S+): (\d+) passed, (\d+) failed", summary, re.M)
-        if not found:
-            raise Failed(f"exit code {code} and no summary (see {results}/stdout.txt)")
-        return {name: self._problem(results, name, mark, int(passed)) for mark, name, passed, _ in found}
-
-    def _problem(self, results: Path, scenario: str, mark: str, passed: int) -> str | None:
-        if mark == "✓":
-            return None if passed else "no check of it passed"
-        checks = [
-            check
-            for file in results.glob(f"server-{scenario}-[0-9]*/checks.json")
-            for check in json.loads(file.read_text())
+    def tasks(self, leg: Leg, revision: str, address: Address) -> None:
+        """The scenarios of the tasks extension, which no revision's set has."""
+        at = f"tasks/{leg.name}/{revision}"
+        scenarios = [
+            name for name in self._expectations.scenarios("tasks", revision) if self._report.wants(f"{at}/{name}")
         ]
-        bad = [
-            f"{check['id']}: {check.get('errorMessage', 'no message')}"
-            for check in checks
-            if check["status"] == "FAILURE"
-        ]
-        return "; ".join(bad)[:400] or "failed without a failed check (see its stdout.txt)"
+        if not scenarios:
+            return
+        try:
+            with address(leg) as url:
+                outcomes = {name: self._suite.server_scenario(f"tasks-{leg.name}", url, name) for name in scenarios}
+        except Failed as error:
+            self._report.add(f"{at}/run", str(error), always=True)
+            return
+        for scenario, problem in outcomes.items():
+            self._expectations.judge(self._report, f"{at}/{scenario}", problem)
+
+    def wants(self, section: str, at: str, revision: str) -> bool:
+        return any(self._report.wants(f"{at}/{name}") for name in self._expectations.scenarios(section, revision))

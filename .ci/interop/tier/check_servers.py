@@ -1,16 +1,18 @@
 """Rows `direct/…` and `servers/…`: every real server asked directly, and through one gateway that has them all."""
 
 from collections.abc import Callable
+from functools import partial
 
 from .json_text import difference
-from .probe import ERAS, HttpProbe, Probe
+from .probe import HttpProbe, Probe
 from .process import Failed, until
 from .report import Report
 from .server import Reference, Server, reference
 from .servers import Servers
+from .side_by_side import side_by_side
 
-# The last of ten servers on two busy cores; the first answer may come without it.
-READY_SECONDS = 30.0
+# The last of all servers on two busy cores; the first answer may come without it.
+READY_SECONDS = 45.0
 # Tools per page of the gateway's tools/list; the servers have more together.
 PAGE_SIZE = 100
 # What a call's answer is made of in every era; the rest belongs to the envelope of an era.
@@ -24,32 +26,33 @@ def direct(report: Report, servers: Servers) -> dict[str, Reference]:
     def check(server: Server) -> None:
         found[server.name] = reference(server, report.logs)
 
-    for server in servers.all:
+    def row(server: Server) -> None:
         # A row that is left out is still needed as the reference of others.
         if report.wants(f"direct/{server.name}"):
             report.row(f"direct/{server.name}", lambda: check(server))
         else:
             check(server)
+
+    side_by_side(partial(row, server) for server in servers.all)
     return found
 
 
 def through(
-    report: Report, face: str, probe: Callable[[str], Probe], servers: Servers, known: dict[str, Reference]
+    report: Report, face: str, era: str, probe: Callable[[], Probe], servers: Servers, known: dict[str, Reference]
 ) -> None:
-    """Lists and calls every server through the gateway's one endpoint, in both eras."""
-    for era in ERAS:
-        name = f"servers/{face}-{era}"
-        if not any(report.wants(f"{name}/{row}") for row in ["pages", *known]):
-            continue
-        try:
-            with probe(era) as client:
-                listed = _all_tools(client, known)
-                report.row(f"{name}/pages", lambda: _check_pages(client))
-                for server in servers.all:
-                    check = lambda: _check(client, listed, server, known.get(server.name), era)
-                    report.row(f"{name}/{server.name}", check)
-        except Failed as error:
-            report.add(f"{name}/list", str(error), always=True)
+    """Lists and calls every server through the gateway's one endpoint, in one era."""
+    name = f"servers/{face}-{era}"
+    if not any(report.wants(f"{name}/{row}") for row in ["pages", *known]):
+        return
+    try:
+        with probe() as client:
+            listed = _all_tools(client, known)
+            report.row(f"{name}/pages", lambda: _check_pages(client))
+            for server in servers.all:
+                check = lambda: _check(client, listed, server, known.get(server.name), era)
+                report.row(f"{name}/{server.name}", check)
+    except Failed as error:
+        report.add(f"{name}/list", str(error), always=True)
 
 
 def _all_tools(client: Probe, known: dict[str, Reference]) -> dict[str, list[dict]]:
@@ -79,6 +82,8 @@ def _check(client: Probe, listed: dict, server: Server, known: Reference | None,
     if known is None:
         raise Failed("no reference: see its row `direct/…`")
     check_definitions(listed.get(server.name, []), known)
+    if not server.tool:
+        return
     result = client.call(f"{server.name}__{server.tool}", server.arguments)
     server.check_answer(result)
     if server.stable:
@@ -97,14 +102,14 @@ def by_downstream(tools: list[dict]) -> dict[str, list[dict]]:
     return found
 
 
-def wait_for(url: str, known: Reference) -> None:
-    """Returns when the server behind this address of the gateway is there; the suite itself does not wait."""
+def wait_for_tool(url: str, tool: str) -> None:
+    """Returns when a tool is offered at this address of the gateway; the suite itself does not wait."""
 
     def attempt() -> bool:
         with HttpProbe(url, "legacy") as client:
-            return known.required <= {tool["name"] for tool in client.tools()}
+            return any(found["name"] == tool for found in client.tools())
 
-    until(f"the tools at {url}", READY_SECONDS, attempt, every=0.25)
+    until(f"the tool {tool} at {url}", READY_SECONDS, attempt, every=0.25)
 
 
 def check_definitions(tools: list[dict], known: Reference) -> None:

@@ -43,6 +43,8 @@ def toml_file(path: Path, servers: list[Server]) -> Path:
             lines.append(f"url = {json.dumps(server.url)}")
         else:
             lines.append(f"command = {json.dumps(server.command)}")
+        if server.protocol:
+            lines.append(f"protocol = {json.dumps(server.protocol)}")
         lines += [f"env.{name} = {json.dumps(value)}" for name, value in server.env.items()]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -52,6 +54,7 @@ class Gateway:
     """`gatewayd serve` on a free port of the loopback."""
 
     def __init__(self, binary_path: str, config: Path, log: Path):
+        self.name = log.stem.removeprefix("gateway-")
         log.touch()
         self._program = Program("gatewayd", command(binary_path, "serve", config, "--listen", "127.0.0.1:0"), log)
         try:

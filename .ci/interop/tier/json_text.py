@@ -32,3 +32,11 @@ def difference(expected, got, path: str = "") -> str | None:
             None if type(expected) is type(got) and expected == got else f"{path or '.'}: {expected!r} became {got!r}"
         )
     return next((found for at, a, b in pairs if (found := difference(a, b, at))), None)
+
+
+def plain_loads(text: str):
+    """Where the text of numbers does not matter."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Failed(f"not JSON ({error}): {text[:200]!r}") from None

@@ -26,6 +26,8 @@ class Probe:
     def __init__(self, era: str, capabilities: dict):
         self.era = era
         self.capabilities = capabilities
+        # What `initialize` must be answered with.
+        self.handshake_revision = LEGACY
         # Of the latest tools/list.
         self.page_sizes: list[int] = []
         self._id = 0
@@ -47,8 +49,8 @@ class Probe:
             return
         hello = {"protocolVersion": LEGACY, "capabilities": self.capabilities, "clientInfo": CLIENT_INFO}
         answer = self.request("initialize", hello)
-        if answer.get("protocolVersion") != LEGACY:
-            raise Failed(f"initialize answered protocolVersion {answer.get('protocolVersion')!r}, not {LEGACY}")
+        if (found := answer.get("protocolVersion")) != self.handshake_revision:
+            raise Failed(f"initialize answered protocolVersion {found!r}, not {self.handshake_revision}")
         self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def request(self, method: str, params: dict) -> dict:

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -19,12 +20,29 @@ class Ended(Failed):
     """A program ended by itself, so waiting for it is pointless."""
 
 
+# What runs now, for the case that all must end at once.
+_live: set["Program"] = set()
+_live_lock = threading.Lock()
+_ending = threading.Event()
+
+
+def end_all() -> None:
+    """Ends what runs, and what another leg starts from now on fails."""
+    _ending.set()
+    with _live_lock:
+        programs = list(_live)
+    for program in programs:
+        program.stop()
+
+
 class Program:
     """One running program. Leave the `with` block and its whole group is gone."""
 
     def __init__(
         self, name: str, command: list[str], log: Path, env: dict[str, str] | None = None, pipes: bool = False
     ):
+        if _ending.is_set():
+            raise Failed("the tier is ending")
         self.name = name
         self.log = log
         self._errors = log.open("ab")
@@ -36,6 +54,9 @@ class Program:
             stderr=self._errors,
             start_new_session=True,
         )
+        self._stopping = threading.Lock()
+        with _live_lock:
+            _live.add(self)
 
     def __enter__(self):
         return self
@@ -49,8 +70,13 @@ class Program:
 
     def stop(self) -> None:
         """End of input, then TERM, then KILL, each to the whole group."""
-        if self._errors.closed:
-            return
+        with self._stopping:
+            if not self._errors.closed:
+                self._stop()
+        with _live_lock:
+            _live.discard(self)
+
+    def _stop(self) -> None:
         if self.process.stdin:
             try:
                 self.process.stdin.close()

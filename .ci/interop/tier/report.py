@@ -1,6 +1,7 @@
 """Named rows: run, shown as they end, counted."""
 
 import fnmatch
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -17,6 +18,12 @@ class Report:
         self.passed = 0
         self.failed: list[str] = []
         self._known = 0
+        # Legs run side by side.
+        self._lock = threading.Lock()
+
+    @property
+    def everything(self) -> bool:
+        return not self._patterns
 
     def wants(self, name: str) -> bool:
         return not self._patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._patterns)
@@ -46,18 +53,20 @@ class Report:
         """A row whose outcome is known; no reason means that it passed. `always` ignores the patterns."""
         if not always and not self.wants(name):
             return
-        if reason is None:
-            self.passed += 1
-            print(f"ok    {name}" + (f" ({seconds:.1f} s)" if seconds is not None else ""), flush=True)
-        else:
-            self.failed.append(f"{name}: {reason}")
-            print(f"FAIL  {name}: {reason}", flush=True)
+        with self._lock:
+            if reason is None:
+                self.passed += 1
+                print(f"ok    {name}" + (f" ({seconds:.1f} s)" if seconds is not None else ""), flush=True)
+            else:
+                self.failed.append(f"{name}: {reason}")
+                print(f"FAIL  {name}: {reason}", flush=True)
 
     def known(self, name: str, reason: str) -> None:
         """A row that fails as expected: shown, and counted neither as passed nor as failed."""
         if self.wants(name):
-            self._known += 1
-            print(f"known {name}: {reason}", flush=True)
+            with self._lock:
+                self._known += 1
+                print(f"known {name}: {reason}", flush=True)
 
     def close(self, seconds: float) -> int:
         """Prints what failed, the ends of the logs and the last line; the exit code."""

@@ -1,11 +1,11 @@
 """One real server as a downstream, and what it says when it is asked directly."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .json_text import difference
-from .probe import ALL_CAPABILITIES, HttpProbe, Probe, StdioProbe
+from .probe import ALL_CAPABILITIES, LEGACY, HttpProbe, Probe, StdioProbe
 from .process import Failed, until
 
 # Some servers add tools after the handshake, with list_changed.
@@ -14,7 +14,7 @@ SETTLE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Server:
-    """One downstream. `stable` says that the same call has the same answer each time."""
+    """One downstream. `stable` says that the same call has the same answer each time; without `tool` none can be called."""
 
     name: str
     tool: str
@@ -26,8 +26,16 @@ class Server:
     env: dict[str, str] = field(default_factory=dict)
     url: str | None = None
     stable: bool = True
+    # The only revision in which the gateway may speak to it.
+    protocol: str | None = None
+    # The newest handshake revision that it knows.
+    newest: str = LEGACY
     # How many tools a client with every capability is offered, where that is more.
     most_tools: int | None = None
+
+    def pinned(self, name: str, revision: str) -> "Server":
+        """The same one under another name, spoken to in one revision alone."""
+        return replace(self, name=name, protocol=revision)
 
     def entry(self) -> dict:
         """Its entry in an mcpServers file."""
@@ -39,8 +47,11 @@ class Server:
     def probe(self, era: str, log: Path, capabilities: dict | None = None) -> Probe:
         """A client that speaks to the server itself."""
         if self.url:
-            return HttpProbe(self.url, era, capabilities)
-        return StdioProbe(self.command, log, era, capabilities, self.env)
+            probe = HttpProbe(self.url, era, capabilities)
+        else:
+            probe = StdioProbe(self.command, log, era, capabilities, self.env)
+        probe.handshake_revision = self.newest
+        return probe
 
     def check_answer(self, result: dict) -> None:
         text = json.dumps(result.get("content"), ensure_ascii=False)
@@ -68,8 +79,9 @@ def reference(server: Server, logs: Path) -> Reference:
     for era in server.eras:
         with server.probe(era, logs / f"direct-{server.name}.log") as probe:
             tools = probe.tools()
-            answers[era] = probe.call(server.tool, server.arguments)
-        server.check_answer(answers[era])
+            answers[era] = probe.call(server.tool, server.arguments) if server.tool else {}
+        if server.tool:
+            server.check_answer(answers[era])
         names = {tool["name"] for tool in tools}
         if len(names) < server.least_tools:
             raise Failed(f"{era}: {len(names)} tools, expected {server.least_tools}")
