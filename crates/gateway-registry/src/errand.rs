@@ -203,7 +203,11 @@ fn params_with_answers(call: &Call) -> Result<Cow<'_, Params>, Error> {
     let Some(FollowUp { state, responses, .. }) = &call.follow_up else {
         return Ok(Cow::Borrowed(&call.params));
     };
-    let edit = call.params.object.edit().set("inputResponses", responses.as_str());
+    // Where nothing was asked there is nothing to say.
+    let edit = match responses.is_empty() {
+        true => call.params.object.edit().remove("inputResponses"),
+        false => call.params.object.edit().set("inputResponses", responses.as_str()),
+    };
     let object = match state {
         State::None => edit.remove("requestState"),
         State::Own(own) => edit.set("requestState", own.as_str()),

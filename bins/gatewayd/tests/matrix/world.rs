@@ -102,7 +102,8 @@ impl World {
     }
 
     async fn wait_for_tools(&self) {
-        let wanted = format!("\"{}echo\"", self.prefix);
+        // The first in the order of names, which is on the first page however small that is.
+        let wanted = format!("\"{}add\"", self.prefix);
         for _ in 0..20 {
             let listed = self.peer.call("tools/list", "{}").await.unwrap();
             if listed.text.contains(&wanted) {

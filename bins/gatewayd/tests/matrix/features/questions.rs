@@ -30,6 +30,10 @@ features!(
 /// Calls a tool that asks once. The answer must reach the server as the user gave it, and the result the client.
 async fn asks(cell: Cell, tool: &str, method: &str, key: &str, judge: fn(&Asked, Cell)) -> World {
     let w = World::start(cell, Setup::willing()).await;
+    if !cell.modern_client() {
+        // What is said outside any call needs a stream of its own over HTTP.
+        w.peer.open_stream().await.unwrap();
+    }
     let answer = w.tool(tool, "{}").await;
     let asked = w.peer.asked();
     assert_eq!(asked.len(), 1, "{asked:?}");

@@ -6,7 +6,7 @@ use gateway_testkit::transcript::Way;
 use serde_json::{Value, json};
 
 use crate::{
-    cell::Cell,
+    cell::{Cell, Wire},
     world::{Setup, World, result},
 };
 
@@ -89,7 +89,11 @@ async fn cancellation(cell: Cell) {
     let params = format!(r#"{{"name":"{}","arguments":{{"ms":60000}}}}"#, w.name("sleep_ms"));
     let begun = w.peer.begin("tools/call", &params).await.unwrap();
     let other = w.peer.begin("tools/call", &params).await.unwrap();
-    w.fake.until("two calls run", |fake| fake.calls("sleep_ms").len() == 2).await;
+    // A process that may ask cannot say for which call: those of a modern client take turns there.
+    let in_turns =
+        !cell.is_direct() && cell.modern_client() && !cell.modern_server() && cell.downstream == Wire::Stdio;
+    let running = if in_turns { 1 } else { 2 };
+    w.fake.until("the calls run", |fake| fake.calls("sleep_ms").len() == running).await;
     w.peer.cancel(&begun).await.unwrap();
     let cancelled = async {
         for call in w.fake.calls("sleep_ms") {
@@ -102,11 +106,17 @@ async fn cancellation(cell: Cell) {
         panic!("nothing was taken back");
     };
     let first = cancelled.await;
+    if in_turns {
+        w.fake.until("the next call runs", |fake| fake.calls("sleep_ms").len() == 2).await;
+        w.peer.cancel(&other).await.unwrap();
+    }
     let echoed = w.tool("echo", r#"{"still":"here"}"#).await;
     assert_eq!(result(&echoed)["structuredContent"], json!({"still":"here"}), "{}", echoed.text);
     let mut other = other;
-    assert!(!other.is_over(), "the other call was taken back too");
-    w.peer.cancel(&other).await.unwrap();
+    if !in_turns {
+        assert!(!other.is_over(), "the other call was taken back too");
+        w.peer.cancel(&other).await.unwrap();
+    }
     for call in w.fake.calls("sleep_ms") {
         w.fake.until_cancelled(&call).await;
     }
