@@ -68,6 +68,11 @@ def call(*names: str, arguments: dict | None = None):
     return drive
 
 
+async def unknown_tool(client: Client, _tools: list) -> None:
+    """The mock server has no tools, so a gateway refuses the call itself."""
+    await tolerant_call(client, "add_numbers", {"a": 5, "b": 3})
+
+
 async def echo_schema(client: Client, tools: list) -> None:
     schema = next(tool.input_schema for tool in tools if tool.name == "json_schema_2020_12_tool")
     await client.call_tool("json_schema_echo", {"schema": schema})
@@ -116,7 +121,7 @@ def stub_arguments(tool) -> dict:
 SCENARIOS = {
     "initialize": list_only,
     "tools_call": call("add_numbers", arguments={"a": 5, "b": 3}),
-    "request-metadata": call("add_numbers", arguments={"a": 5, "b": 3}),
+    "request-metadata": unknown_tool,
     "elicitation-sep1034-client-defaults": call("test_client_elicitation_defaults"),
     "sse-retry": call("test_reconnection"),
     "sep-2322-client-request-state": questions,

@@ -33,9 +33,10 @@ class FeatureServers(Servers):
         node, *arguments = self._node("server-everything")
         command = [node, "--require", str(PROGRAMS / "loopback.cjs"), *arguments, "streamableHttp"]
         address = self._serve("everything-http", lambda port: ["env", f"PORT={port}", *command])
+        # Its tools that ask are offered to clients that can answer, its files belong to the session.
         return [
-            _server("everything-http", url=f"{address}/mcp"),
-            _server("everything-stdio", command=[node, *arguments, "stdio"]),
+            _server("everything-http", url=f"{address}/mcp", public_tool_list=False),
+            _server("everything-stdio", command=[node, *arguments, "stdio"], public_tool_list=False),
         ]
 
 

@@ -45,6 +45,8 @@ def toml_file(path: Path, servers: list[Server]) -> Path:
             lines.append(f"command = {json.dumps(server.command)}")
         if server.protocol:
             lines.append(f"protocol = {json.dumps(server.protocol)}")
+        if not server.public_tool_list:
+            lines.append("public_tool_list = false")
         lines += [f"env.{name} = {json.dumps(value)}" for name, value in server.env.items()]
     path.write_text("\n".join(lines) + "\n")
     return path

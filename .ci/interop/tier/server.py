@@ -32,6 +32,8 @@ class Server:
     newest: str = LEGACY
     # How many tools a client with every capability is offered, where that is more.
     most_tools: int | None = None
+    # Whether its list is the same for every client.
+    public_tool_list: bool = True
 
     def pinned(self, name: str, revision: str) -> "Server":
         """The same one under another name, spoken to in one revision alone."""
