@@ -8,7 +8,8 @@ use std::{
 };
 
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Factory, SessionCounts, SessionProfile,
+    DownstreamFault, DownstreamName, DownstreamSession, Era, Error, Factory, RawObject, SessionCounts,
+    SessionProfile,
 };
 use tokio::sync::watch;
 
@@ -303,7 +304,7 @@ impl Downstream {
     }
 
     async fn open_for_lists(&self) -> Result<(Era, Arc<Kept>), Error> {
-        match self.open_unknown(Purpose::Lists, &SessionProfile::default()).await? {
+        match self.open_unknown(Purpose::Lists, &lists_profile()).await? {
             Opened::Stateless(held) => Ok((Era::Modern, held)),
             Opened::Legacy(pooled) => {
                 let held = Kept::for_all(pooled);
@@ -321,7 +322,8 @@ impl Downstream {
 
     /// A new session to find out with whether the downstream can be used.
     pub(crate) async fn open_probe(&self) -> Result<Pooled<Arc<dyn DownstreamSession>>, Error> {
-        self.acquire(Purpose::Probes, &SessionProfile::default()).await
+        // It may be kept for lists.
+        self.acquire(Purpose::Probes, &lists_profile()).await
     }
 
     /// Keeps a probe's session in the place of one that serves everybody or lists, if there is none and
@@ -496,6 +498,14 @@ impl fmt::Debug for Downstream {
             .field("mode", &self.mode)
             .finish_non_exhaustive()
     }
+}
+
+/// Lists are read as by a client that can do everything: there are servers that offer what asks something only to those
+/// who can be asked. Nothing is called in such a session, and what is asked in it is refused.
+fn lists_profile() -> SessionProfile {
+    const EVERYTHING: &str = r#"{"roots":{},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
+    let capabilities = RawObject::parse(EVERYTHING).unwrap_or_default().into();
+    SessionProfile { era: Era::Modern, capabilities }
 }
 
 /// Completes when the other end has been let go of.

@@ -335,11 +335,9 @@ impl Refusal {
 }
 
 fn unsupported(requested: &str) -> Verdict {
-    let mut supported = String::new();
-    for revision in Revision::ALL {
-        let comma = if supported.is_empty() { "" } else { "," };
-        let _ = write!(supported, r#"{comma}"{revision}""#);
-    }
+    // Those that a request of this kind can name, as in the result of `server/discover`; the others begin otherwise.
+    let supported = Revision::of(Era::Modern).map(|revision| format!(r#""{revision}""#));
+    let supported = supported.collect::<Vec<_>>().join(",");
     let mut verdict = Verdict::new(
         StatusCode::BAD_REQUEST,
         code::UNSUPPORTED_VERSION,

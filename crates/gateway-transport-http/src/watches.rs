@@ -176,7 +176,7 @@ pub(crate) async fn watch(
     uri: &str,
     updates: Arc<dyn Updates>,
 ) -> Result<Subscription, Error> {
-    if !link.hub.peer.has_subscriptions() {
+    if !link.hub.peer.may_have_subscriptions() {
         return Err(CallerError::UnknownMethod { method: method::SUBSCRIBE.to_owned() }.into());
     }
     if !link.is_open() {

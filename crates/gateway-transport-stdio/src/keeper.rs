@@ -53,7 +53,7 @@ impl Keeper {
             lists: lists.into_iter().filter(|list| peer.announces_changes(*list)).collect(),
         };
         let era = peer.era;
-        if era == Era::Legacy && !peer.has_subscriptions() {
+        if era == Era::Legacy && !peer.may_have_subscriptions() {
             return;
         }
         tokio::spawn(async move {

@@ -136,7 +136,7 @@ impl DownstreamSession for StdioSession {
 
     async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {
         let link = &self.process.link;
-        if !self.peer.has_subscriptions() {
+        if !self.peer.may_have_subscriptions() {
             return Err(CallerError::UnknownMethod { method: method::SUBSCRIBE.into() }.into());
         }
         let watch = link.watching.add(uri, updates, || link.why_closed().before(&link.name))?;

@@ -121,6 +121,12 @@ impl PeerInfo {
         let resources = self.capabilities.get_object("resources");
         resources.and_then(|resources| resources.get("subscribe")?.to_bool()).unwrap_or(false)
     }
+
+    /// Whether it is worth asking the server to tell of changes of a resource. There are legacy ones that say they do
+    /// not and do, so of those any with resources is asked.
+    pub fn may_have_subscriptions(&self) -> bool {
+        self.has_subscriptions() || (self.era == Era::Legacy && self.capabilities.contains("resources"))
+    }
 }
 
 /// One page of a downstream's own list.

@@ -100,14 +100,14 @@ async fn create(
 }
 
 /// What the first answer of a modern downstream's tool comes to. If it can only be a task, that is driven for a
-/// client that knows none.
+/// legacy client, which has no way to ask for one. A modern client is told what it has not declared (protocol.md §15.2).
 async fn modern(
     errand: &Errand<'_>,
     session: &Arc<dyn DownstreamSession>,
     first: Outcome,
 ) -> Result<Outcome, Error> {
     let exchange = errand.exchange;
-    if has_extension(exchange) {
+    if exchange.era == Era::Modern {
         return Ok(first);
     }
     let outcome = match first {

@@ -155,8 +155,7 @@ fn the_object_holds_the_data() {
         refusal.verdict(Era::Modern).object(),
         concat!(
             r#"{"code":-32022,"message":"Unsupported protocol version","data":{"kind":"unsupported_version","#,
-            r#""retryable":false,"may_have_executed":false,"supported":["2026-07-28","2025-11-25","2025-06-18","#,
-            r#""2025-03-26","2024-11-05"],"requested":"2099-01-01"}}"#
+            r#""retryable":false,"may_have_executed":false,"supported":["2026-07-28"],"requested":"2099-01-01"}}"#
         )
     );
 }
