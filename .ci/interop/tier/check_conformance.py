@@ -24,12 +24,13 @@ class Leg:
     revisions: tuple[str, ...]
 
 
-# A stdio server is one process for each handshake session, so the older revisions are left to HTTP.
+# A stdio server is one process for each handshake session, which takes a minute a revision: the older ones are left to
+# HTTP, and the newest to the server that has nothing else.
 LEGS = [
     Leg("direct", "modern-http", EVERY),
     Leg("legacy-stdio", "legacy-stdio", NEWEST),
     Leg("http", "modern-http", EVERY),
-    Leg("stdio", "modern-stdio", NEWEST),
+    Leg("stdio", "modern-stdio", (MODERN,)),
     Leg("legacy-direct", "legacy-http", HANDSHAKE),
     Leg("pinned-stdio", "modern-stdio", (LEGACY,)),
     Leg("legacy-http", "legacy-http", EVERY),
