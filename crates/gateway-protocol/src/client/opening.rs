@@ -214,9 +214,13 @@ impl Opening {
         match (error.code, versions) {
             (code::UNSUPPORTED_VERSION, Some(versions)) => {
                 match (self.common(Era::Modern, &versions), self.common(Era::Legacy, &versions)) {
-                    (Some(revision), _) if revision != tried && !self.probe_retried => {
+                    // It may name the very one that was tried; once more is asked all the same (protocol.md §7.3).
+                    (Some(revision), _) if !self.probe_retried => {
                         self.probe_retried = true;
                         self.probe(Some(revision))
+                    }
+                    (Some(_), _) => {
+                        self.fail(format!("it refuses {tried}, which it says it speaks: {}", error.message()))
                     }
                     (None, Some(revision)) => self.initialize(Some(revision)),
                     _ => self.fail(self.nothing_in_common(&versions)),
