@@ -82,7 +82,9 @@ fn every_way_of_answering_the_probe() {
     let versions =
         |list: &str| format!(r#""error":{{"code":-32022,"message":"","data":{{"supported":[{list}]}}}}"#);
     check(&[(DISCOVER, &versions(r#""2025-06-18""#)), (INITIALIZE, LEGACY)], Ok("2025-06-18"));
-    check(&[(DISCOVER, &versions(r#""2026-07-28""#))], Err("no protocol revision in common"));
+    let same = versions(r#""2026-07-28""#);
+    check(&[(DISCOVER, &same), (DISCOVER, MODERN)], Ok("2026-07-28"));
+    check(&[(DISCOVER, &same), (DISCOVER, &same)], Err("it refuses 2026-07-28, which it says it speaks"));
     check(&[(DISCOVER, &versions(r#""2099-01-01""#))], Err("it speaks 2099-01-01"));
     check(&[(DISCOVER, &refused(-32020))], Err("refuses `server/discover` with -32020"));
     check(&[(DISCOVER, &refused(-32021))], Err("refuses `server/discover` with -32021"));
