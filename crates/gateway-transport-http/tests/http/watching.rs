@@ -109,8 +109,9 @@ async fn a_legacy_resource_is_watched_once_for_all_and_no_longer_than_somebody_d
 }
 
 #[tokio::test]
-async fn a_server_without_subscriptions_is_not_asked() {
-    let wire = Wire::legacy(r#"{"resources":{}}"#).await;
+async fn a_server_without_resources_is_not_asked() {
+    // One that has some is asked whatever it says of subscriptions: there are such that do not say all they can.
+    let wire = Wire::legacy(r#"{"tools":{}}"#).await;
     let (session, _) = open(&wire, |_| {}).await;
     let error = session.subscribe("a:", Arc::<Heard>::default()).await.unwrap_err();
     assert!(error.to_string().contains("is not offered"), "{error}");

@@ -199,8 +199,8 @@ async fn a_resource_of_a_legacy_server_is_subscribed_to_once_and_ended_with_the_
 
 #[tokio::test]
 async fn nothing_is_watched_where_a_server_has_no_subscriptions() {
-    for era in [Era::Legacy, Era::Modern] {
-        let (config, seen) = server(era, r#"{"resources":{}}"#, LEGACY);
+    for (era, capabilities) in [(Era::Legacy, r#"{"tools":{}}"#), (Era::Modern, r#"{"resources":{}}"#)] {
+        let (config, seen) = server(era, capabilities, LEGACY);
         let session = factory(config).0.open(&profile(era)).await.unwrap();
         let refused = watch(&session, "a:1", &Arc::default()).await.unwrap_err();
         assert_eq!(refused, CallerError::UnknownMethod { method: "resources/subscribe".into() }.into());
