@@ -8,7 +8,7 @@ use gateway_domain::{
     ClientCapabilities, ClientLink, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind,
     ListPage, Outcome, Params, PeerInfo, Session, Subject, Subscription, Updates,
 };
-use gateway_protocol::{Response, client, code, method, write};
+use gateway_protocol::{Response, client, code, method};
 use tokio::{sync::OnceCell, task::JoinHandle};
 
 use crate::{
@@ -141,7 +141,7 @@ impl DownstreamSession for HttpSession {
         link.set_level(exchange.log_level).await;
         let id = link.next_id();
         let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
-        Going::new(link, id, link.headers_for(method::of(subject)), message, exchange).next().await
+        Going::new(link, id, link.headers_for(method::of(subject)), message, (subject, exchange)).next().await
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
@@ -173,8 +173,7 @@ impl DownstreamSession for HttpSession {
 
     async fn roots_changed(&self) {
         if self.link.hub.tells_roots() {
-            // A server that does not hear it knows the old ones.
-            let _ = self.link.post(write::notification(method::ROOTS_LIST_CHANGED, b"{}")).await;
+            self.link.tell_of_roots();
         }
     }
 }
