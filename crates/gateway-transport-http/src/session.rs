@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use async_trait::async_trait;
@@ -23,13 +23,20 @@ pub struct HttpSession {
     link: Arc<Link>,
     /// The task that listens for what belongs to no request.
     listener: Mutex<Option<JoinHandle<()>>>,
+    /// The lists whose changes were to be heard from the beginning.
+    lists: OnceLock<Vec<ListKind>>,
     /// Set once everything is gone.
     ended: OnceCell<()>,
 }
 
 impl HttpSession {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link: Arc::new(link), listener: Mutex::new(None), ended: OnceCell::new() }
+        Self {
+            link: Arc::new(link),
+            listener: Mutex::new(None),
+            lists: OnceLock::new(),
+            ended: OnceCell::new(),
+        }
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
@@ -51,9 +58,11 @@ impl HttpSession {
             return;
         }
         let link = Arc::clone(&self.link);
+        // Who listens again hears all that was heard before.
+        let lists = self.lists.get_or_init(|| lists);
         *listener = Some(if is_modern {
             link.hub.watches.begin();
-            tokio::spawn(listen::listen_modern(link, lists))
+            tokio::spawn(listen::listen_modern(link, lists.clone()))
         } else {
             tokio::spawn(listen::listen(link))
         });
