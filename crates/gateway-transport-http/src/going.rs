@@ -57,10 +57,13 @@ impl Going {
         let call = link.hub.calls.begin(id, subject, exchange, &link.endpoint.config);
         let answer = {
             let (link, call) = (Arc::clone(link), Arc::clone(&call));
-            // How long is waited is up to us, and no time counts in which the call is parked.
-            Box::pin(
-                async move { link.inquire(id, headers, message, Ear::Call(&call), Deadline::none()).await },
-            )
+            Box::pin(async move {
+                // How long is waited is up to us, and no time counts in which the call is parked.
+                let answered = link.inquire(id, headers, message, Ear::Call(&call), Deadline::none()).await;
+                // What is asked from now on is about another, even if this one is still to be resumed.
+                link.hub.calls.end(id);
+                answered
+            })
         };
         let link = Arc::clone(link);
         Self { link, call, answer, beside: false, settled: false, ended: false, reason: cancel::GIVEN_UP }

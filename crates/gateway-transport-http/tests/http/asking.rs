@@ -210,6 +210,13 @@ async fn an_answer_is_sent_even_if_the_call_that_was_asked_has_ended() {
     let (_, parked) = asked(running.await.unwrap());
     post.finish(r#"{"early":1}"#).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
+    // It is not in the way of others any more.
+    let running = call(&scene.session, able(&Arc::default()));
+    let mut post = scene.wire.next().await;
+    post.stream().await;
+    scene.get.event(SAMPLE).await;
+    let (requests, _other) = asked(running.await.unwrap());
+    assert!(requests.contains("sampling/createMessage"), "{requests}");
     let outcome = resume(parked, r#"{"q1":{"action":"accept"}}"#, able(&Arc::default())).await.unwrap();
     assert_eq!(result(outcome), r#"{"early":1}"#);
     scene.wire.sees(r#""id":"f","result":{"action":"accept"}"#).await;
