@@ -203,8 +203,7 @@ async fn for_who_knows_no_tasks_they_are_driven_to_their_end() {
     {
         for client in others() {
             let fake = Fake::new(speaks);
-            let is_modern =
-                |client: &Client| matches!(client.key(), gateway_domain::SessionKey::Modern { .. });
+            let is_modern = |client: &Client| matches!(client.key(), gateway_domain::SessionKey::Modern { .. });
             if matches!(speaks, Speaks::Modern) && is_modern(&client) {
                 // It is told what it has not declared.
                 let told = manager(&fake, mode, 4).dispatch(required(&client)).await.unwrap();
