@@ -6,12 +6,14 @@ use std::{
     },
 };
 
-use gateway_domain::{ClientCapabilities, DownstreamFault, Event, Exchange, LogLevel, RawObject, SessionKey};
+use gateway_domain::{
+    ClientCapabilities, DownstreamFault, Event, Exchange, LogLevel, RawObject, SessionKey, Subject,
+};
 use gateway_protocol::{
     RequestId,
     client::{
         Patience,
-        questions::{Attribution, Candidate, Question, Questions, Relay},
+        questions::{Attribution, Candidate, Question, Questions, Relay, may_ask},
     },
 };
 use tokio::{sync::Notify, time::Instant};
@@ -25,8 +27,14 @@ pub(crate) struct Calls(Mutex<BTreeMap<u64, Arc<OpenCall>>>);
 
 impl Calls {
     /// Enters a call; [`Self::end`] takes it out.
-    pub(crate) fn begin(&self, id: u64, exchange: &Exchange, config: &HttpConfig) -> Arc<OpenCall> {
-        let call = Arc::new(OpenCall::new(id, exchange, config));
+    pub(crate) fn begin(
+        &self,
+        id: u64,
+        subject: &Subject,
+        exchange: &Exchange,
+        config: &HttpConfig,
+    ) -> Arc<OpenCall> {
+        let call = Arc::new(OpenCall::new(id, subject, exchange, config));
         self.locked().insert(id, Arc::clone(&call));
         call
     }
@@ -39,16 +47,17 @@ impl Calls {
         self.locked().get(&id).cloned()
     }
 
-    /// The call that something belongs to which no stream ties to one, by this rule.
+    /// The call `among` these that something belongs to which no stream ties to one, by this rule.
     pub(crate) fn attributed(
         &self,
+        among: impl Fn(&OpenCall) -> bool,
         rule: impl FnOnce(Vec<Candidate<'_>>) -> Attribution,
     ) -> (Attribution, Option<Arc<OpenCall>>) {
         let calls = self.locked();
-        let known: Vec<_> = calls.values().map(|call| call.owner()).collect();
-        let candidates = calls.keys().zip(&known);
+        let known = calls.values().filter(|call| among(call)).map(|call| (call.id, call.standing()));
+        let known: Vec<_> = known.collect();
         let candidates =
-            candidates.map(|(call, (owner, parked))| Candidate { call: *call, owner, parked: *parked });
+            known.iter().map(|(call, (owner, parked))| Candidate { call: *call, owner, parked: *parked });
         let verdict = rule(candidates.collect());
         match verdict {
             Attribution::Call(id) => (verdict, calls.get(&id).cloned()),
@@ -72,6 +81,8 @@ impl Calls {
 /// waited for.
 pub(crate) struct OpenCall {
     pub(crate) id: u64,
+    /// Whether the server may ask something on its behalf.
+    pub(crate) may_ask: bool,
     relay: Relay,
     state: Mutex<State>,
     /// The server has asked something.
@@ -94,7 +105,7 @@ struct State {
 }
 
 impl OpenCall {
-    fn new(id: u64, exchange: &Exchange, config: &HttpConfig) -> Self {
+    fn new(id: u64, subject: &Subject, exchange: &Exchange, config: &HttpConfig) -> Self {
         let state = State {
             owner: exchange.session.clone(),
             capabilities: exchange.capabilities.clone(),
@@ -105,6 +116,7 @@ impl OpenCall {
         };
         Self {
             id,
+            may_ask: may_ask(subject),
             relay: Relay::new(exchange),
             state: Mutex::new(state),
             asked: Notify::new(),
@@ -114,7 +126,8 @@ impl OpenCall {
         }
     }
 
-    fn owner(&self) -> (SessionKey, bool) {
+    /// Whose call it is, and whether it waits for answers.
+    pub(crate) fn standing(&self) -> (SessionKey, bool) {
         let state = self.state();
         (state.owner.clone(), state.parked.is_some())
     }
@@ -202,11 +215,11 @@ impl OpenCall {
         answers
     }
 
-    /// It is over; gives what the server is to be told about what it asked.
-    pub(crate) fn give_up(&self) -> Vec<Vec<u8>> {
+    /// It is over; gives what the server asked in it that is still open.
+    pub(crate) fn give_up(&self) -> Vec<Question> {
         let mut state = self.state();
         state.over = true;
-        state.questions.drain().map(|question| question.abandoned()).collect()
+        state.questions.drain().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

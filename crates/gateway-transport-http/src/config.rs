@@ -44,7 +44,7 @@ pub struct HttpConfig {
     pub max_notifications: usize,
     /// The most resources that are watched in one session. Default 10,000.
     pub max_subscriptions: usize,
-    /// The most errands of a kind that run beside calls at once: farewells, and unread ends of answers. What
+    /// The most errands of a kind that run beside calls at once: farewells, replies, and unread ends of answers. What
     /// is over is left out. Default 64.
     pub max_errands: usize,
     /// How long a connection is kept without use. The default, 4 s, is below the 5 s after which widespread servers

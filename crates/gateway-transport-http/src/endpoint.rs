@@ -38,6 +38,8 @@ pub(crate) struct Endpoint {
     /// Farewells under way, and unread ends of answers; those are many and must not hold up these.
     errands: Arc<Semaphore>,
     remainders: Arc<Semaphore>,
+    /// What is said to the server meanwhile, which must not keep it from hearing of farewells.
+    asides: Arc<Semaphore>,
     left_out: AtomicU64,
 }
 
@@ -58,9 +60,21 @@ impl Endpoint {
         }
         let client = client(&config, uri.scheme() == Some(&Scheme::HTTPS)).map_err(wrong)?;
         let memory = Memory::new(config.verdict_lifetime);
-        let [errands, remainders] = [(); 2].map(|()| Arc::new(Semaphore::new(config.max_errands)));
+        let [errands, remainders, asides] = [(); 3].map(|()| Arc::new(Semaphore::new(config.max_errands)));
         let left_out = AtomicU64::new(0);
-        Ok(Self { name, config, observer, memory, headers, client, uri, errands, remainders, left_out })
+        Ok(Self {
+            name,
+            config,
+            observer,
+            memory,
+            headers,
+            client,
+            uri,
+            errands,
+            remainders,
+            asides,
+            left_out,
+        })
     }
 
     /// Sends one request and waits for the head of its answer. No redirect is followed. Dropping the future
@@ -105,9 +119,9 @@ impl Endpoint {
         }
     }
 
-    /// Does something beside everything else; `false` if there is no runtime or too much of that kind already.
+    /// Says something beside everything else; `false` if there is no runtime or too much of that kind already.
     pub(crate) fn beside(&self, limit: Duration, errand: impl Future<Output = ()> + Send + 'static) -> bool {
-        run(&self.errands, limit, errand)
+        run(&self.asides, limit, errand)
     }
 
     /// Reads what is left of an answer beside the calls. Left out, it costs the connection.

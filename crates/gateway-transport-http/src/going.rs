@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    future::pending,
+    future::{pending, ready as now},
     mem,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
@@ -8,7 +8,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use gateway_domain::{CallerError, Error, Exchange, InputRequired, Outcome, ParkedCall, RawObject, State};
+use gateway_domain::{
+    CallerError, Error, Exchange, InputRequired, Outcome, ParkedCall, RawObject, State, Subject,
+};
 use gateway_protocol::{
     Response,
     client::{self, questions::GATHER},
@@ -32,6 +34,8 @@ pub(crate) struct Going {
     /// Whether `answer` is a task, which runs while nobody looks.
     beside: bool,
     settled: bool,
+    /// Whether the server has ended it itself.
+    ended: bool,
     reason: &'static str,
 }
 
@@ -48,18 +52,21 @@ impl Going {
         id: u64,
         headers: HeaderMap,
         message: Vec<u8>,
-        exchange: &Exchange,
+        (subject, exchange): (&Subject, &Exchange),
     ) -> Self {
-        let call = link.hub.calls.begin(id, exchange, &link.endpoint.config);
+        let call = link.hub.calls.begin(id, subject, exchange, &link.endpoint.config);
         let answer = {
             let (link, call) = (Arc::clone(link), Arc::clone(&call));
-            // How long is waited is up to us, and no time counts in which the call is parked.
-            Box::pin(
-                async move { link.inquire(id, headers, message, Ear::Call(&call), Deadline::none()).await },
-            )
+            Box::pin(async move {
+                // How long is waited is up to us, and no time counts in which the call is parked.
+                let answered = link.inquire(id, headers, message, Ear::Call(&call), Deadline::none()).await;
+                // What is asked from now on is about another, even if this one is still to be resumed.
+                link.hub.calls.end(id);
+                answered
+            })
         };
         let link = Arc::clone(link);
-        Self { link, call, answer, beside: false, settled: false, reason: cancel::GIVEN_UP }
+        Self { link, call, answer, beside: false, settled: false, ended: false, reason: cancel::GIVEN_UP }
     }
 
     /// Waits for the end of the call or for questions.
@@ -96,6 +103,7 @@ impl Going {
 
     fn finish(&mut self, answered: Result<Response, Failure>) -> Result<Outcome, Error> {
         (self.settled, self.reason) = cancel::verdict(&answered);
+        self.ended = answered.is_ok();
         let name = &self.link.endpoint.name;
         let response = answered.map_err(|failure| failure.of(name))?;
         let outcome = client::outcome(self.link.era(), response.answer);
@@ -113,45 +121,62 @@ impl Going {
         Outcome::InputRequired(InputRequired { downstream: None, requests, state })
     }
 
+    /// Gives the server its answers, even if it has ended this call: another may be what it asked about. They are sent
+    /// by a task, so that neither a result nor a client that leaves keeps them from it.
     async fn resume(mut self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
         let messages = self.call.resume(responses, exchange);
+        if messages.is_empty() {
+            return self.next().await;
+        }
         let link = Arc::clone(&self.link);
-        let told = async move {
+        let telling = tokio::spawn(async move {
             for message in messages {
                 link.reply(message).await?;
             }
             Ok(())
+        });
+        let failed = tokio::select! {
+            biased;
+            told = telling => told.unwrap_or(Ok(())).err(),
+            answered = &mut self.answer => return self.finish(answered),
         };
+        let Some(failure) = failed else { return self.next().await };
         let answered = tokio::select! {
             biased;
-            answered = &mut self.answer => Some(answered),
-            told = told => told.err().map(Err),
+            answered = &mut self.answer => answered,
+            () = now(()) => Err(failure),
         };
-        match answered {
-            Some(answered) => self.finish(answered),
-            None => self.next().await,
-        }
+        self.finish(answered)
     }
 }
 
 impl Drop for Going {
     fn drop(&mut self) {
-        let messages = self.call.give_up();
-        let id = self.call.id;
-        self.link.hub.calls.end(id);
+        let (id, link) = (self.call.id, &self.link);
+        link.hub.calls.end(id);
+        let questions = self.call.give_up().into_iter();
+        let messages: Vec<_> = match self.ended {
+            true => questions.filter_map(|question| link.hand_over(question, &self.call)).collect(),
+            false => questions.map(|question| question.abandoned()).collect(),
+        };
         let (settled, reason) = (self.settled, self.reason);
         if settled && messages.is_empty() {
             return;
         }
-        let link = Arc::clone(&self.link);
+        let link = Arc::clone(link);
         self.link.endpoint.errand(async move {
-            for message in messages {
-                // A server that does not hear it waits in vain; it is told of the end next.
-                let _ = link.reply(message).await;
-            }
-            if !settled {
-                link.cancel(id, reason).await;
-            }
+            // A server that does not hear it waits in vain; it is told of the end all the same.
+            let replies = async {
+                for message in messages {
+                    let _ = link.reply(message).await;
+                }
+            };
+            let end = async {
+                if !settled {
+                    link.cancel(id, reason).await;
+                }
+            };
+            tokio::join!(replies, end);
         });
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{
 use gateway_domain::{
     ClientCapabilities, ClientLink, Era, ListKind, LogLevel, PeerInfo, RawObject, SessionProfile,
 };
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 
 use crate::{calls::Calls, watches::Watches};
 
@@ -26,6 +26,11 @@ pub(crate) struct Hub {
     /// Whether it is known if the server has a stream for what belongs to no request.
     pub(crate) tried_stream: watch::Sender<bool>,
     lost_logs: AtomicU64,
+    /// The places of those that tell the server of other roots: one at it, and one that waits for that. Whoever comes
+    /// then has nothing to add.
+    pub(crate) roots_news: Arc<Semaphore>,
+    /// Held while the server is told.
+    pub(crate) telling_roots: Mutex<()>,
 }
 
 impl Hub {
@@ -44,6 +49,8 @@ impl Hub {
             may_be_attended: profile.era == Era::Legacy,
             tried_stream: watch::Sender::new(false),
             lost_logs: AtomicU64::new(0),
+            roots_news: Arc::new(Semaphore::new(2)),
+            telling_roots: Mutex::new(()),
         }
     }
 

@@ -54,10 +54,12 @@ pub(crate) async fn listen(link: Arc<Link>) {
     }
 }
 
-/// A server may have no such stream; one that had one is not expected to take it away.
+/// A server may have no such stream; one that had one is not expected to take it away, and who watches something is
+/// not told of it any more.
 fn given_up(link: &Link, failure: &Failure, opened: bool) {
     let (downstream, fault) = (&link.endpoint.name, &failure.fault);
     if opened {
+        link.hub.watches.lose();
         tracing::warn!(%downstream, %fault, "the change stream is refused now; changes are seen when the list is next read");
     } else {
         tracing::debug!(%downstream, %fault, "no change stream");

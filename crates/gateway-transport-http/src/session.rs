@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use async_trait::async_trait;
@@ -8,7 +8,7 @@ use gateway_domain::{
     ClientCapabilities, ClientLink, DownstreamFault, DownstreamSession, Era, Error, Exchange, ListKind,
     ListPage, Outcome, Params, PeerInfo, Session, Subject, Subscription, Updates,
 };
-use gateway_protocol::{Response, client, code, method, write};
+use gateway_protocol::{Response, client, code, method};
 use tokio::{sync::OnceCell, task::JoinHandle};
 
 use crate::{
@@ -23,13 +23,20 @@ pub struct HttpSession {
     link: Arc<Link>,
     /// The task that listens for what belongs to no request.
     listener: Mutex<Option<JoinHandle<()>>>,
+    /// The lists whose changes were to be heard from the beginning.
+    lists: OnceLock<Vec<ListKind>>,
     /// Set once everything is gone.
     ended: OnceCell<()>,
 }
 
 impl HttpSession {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link: Arc::new(link), listener: Mutex::new(None), ended: OnceCell::new() }
+        Self {
+            link: Arc::new(link),
+            listener: Mutex::new(None),
+            lists: OnceLock::new(),
+            ended: OnceCell::new(),
+        }
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
@@ -51,9 +58,11 @@ impl HttpSession {
             return;
         }
         let link = Arc::clone(&self.link);
+        // Who listens again hears all that was heard before.
+        let lists = self.lists.get_or_init(|| lists);
         *listener = Some(if is_modern {
             link.hub.watches.begin();
-            tokio::spawn(listen::listen_modern(link, lists))
+            tokio::spawn(listen::listen_modern(link, lists.clone()))
         } else {
             tokio::spawn(listen::listen(link))
         });
@@ -141,7 +150,7 @@ impl DownstreamSession for HttpSession {
         link.set_level(exchange.log_level).await;
         let id = link.next_id();
         let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
-        Going::new(link, id, link.headers_for(method::of(subject)), message, exchange).next().await
+        Going::new(link, id, link.headers_for(method::of(subject)), message, (subject, exchange)).next().await
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
@@ -173,8 +182,7 @@ impl DownstreamSession for HttpSession {
 
     async fn roots_changed(&self) {
         if self.link.hub.tells_roots() {
-            // A server that does not hear it knows the old ones.
-            let _ = self.link.post(write::notification(method::ROOTS_LIST_CHANGED, b"{}")).await;
+            self.link.tell_of_roots();
         }
     }
 }

@@ -186,7 +186,19 @@ async fn take(link: &Arc<Link>, text: Bytes) {
         }
     };
     for message in messages {
-        let Some(response) = link.overhear(message).await else { continue };
+        let response = match message {
+            Message::Response(response) => response,
+            Message::Notification(notification) => {
+                link.notified(notification, None);
+                continue;
+            }
+            Message::Request(request) => {
+                if let Some(reply) = link.consider(&request, None) {
+                    link.reply_beside(reply).await;
+                }
+                continue;
+            }
+        };
         let id = response.id.as_ref().and_then(RequestId::to_number);
         let waiting = link.sse.as_ref().zip(id).and_then(|(channel, id)| channel.waiting().remove(&id));
         if let Some(waiting) = waiting {

@@ -7,9 +7,9 @@ use gateway_protocol::{
     Message, Notification, Request, RequestId, Response,
     client::{
         self,
-        questions::{Asked, Attribution, Question, ROOTS_WAIT, attribute, attribute_log},
+        questions::{Asked, Question, ROOTS_WAIT, attribute, attribute_log},
     },
-    method,
+    method, write,
 };
 use tokio::time::timeout;
 
@@ -64,7 +64,7 @@ impl Link {
         if self.era() == Era::Modern {
             return;
         }
-        if let (_, Some(call)) = self.hub.calls.attributed(|calls| attribute_log(calls)) {
+        if let (_, Some(call)) = self.hub.calls.attributed(|_| true, |calls| attribute_log(calls)) {
             call.log(params);
         } else if let Some(client) = self.hub.client() {
             client.tell(&self.endpoint.name, Notice::Log(params));
@@ -77,23 +77,72 @@ impl Link {
     /// Takes a request of a legacy server's. `call` is the one on whose stream it came. Modern servers ask in
     /// results.
     pub(crate) async fn asked(self: &Arc<Self>, request: &Request, call: Option<&OpenCall>) {
+        if let Some(reply) = self.consider(request, call) {
+            self.reply_or_not(reply).await;
+        }
+    }
+
+    /// The same without sending the reply, if there is one already.
+    pub(crate) fn consider(self: &Arc<Self>, request: &Request, call: Option<&OpenCall>) -> Option<Vec<u8>> {
         if self.era() == Era::Modern {
-            return;
+            return None;
         }
         let question = match Asked::read(request, &self.hub.declared) {
-            Asked::Reply(reply) => return self.reply_or_not(reply).await,
+            Asked::Reply(reply) => return Some(reply),
             Asked::Question(question) => question,
         };
-        let refusal = match call {
-            Some(call) => call.ask(question).err(),
-            None => match self.hub.calls.attributed(|calls| attribute(calls)) {
-                (Attribution::Call(_), Some(call)) => call.ask(question).err(),
-                _ if question.is_roots() => self.tell_roots(question),
-                _ => Some(question.unsupported()),
-            },
-        };
-        if let Some(refusal) = refusal {
-            self.reply_or_not(refusal).await;
+        if let Some(call) = call {
+            return call.ask(question).err();
+        }
+        match self.hub.calls.attributed(|call| call.may_ask, |calls| attribute(calls)) {
+            (_, Some(call)) => call.ask(question.guessed()).err(),
+            _ if question.is_roots() => self.tell_roots(question),
+            _ => Some(question.unsupported()),
+        }
+    }
+
+    /// Gives a question of a call that has ended to another of the same client's, if which it was about was a guess.
+    /// Gives the reply if nobody takes it.
+    pub(crate) fn hand_over(self: &Arc<Self>, question: Question, ended: &OpenCall) -> Option<Vec<u8>> {
+        if !question.is_guessed() {
+            return Some(question.abandoned());
+        }
+        let (owner, _) = ended.standing();
+        let same = |call: &OpenCall| call.may_ask && call.standing().0 == owner;
+        match self.hub.calls.attributed(same, |calls| attribute(calls)) {
+            (_, Some(call)) => call.ask(question).err(),
+            _ if question.is_roots() => self.tell_roots(question),
+            _ => Some(question.abandoned()),
+        }
+    }
+
+    /// Replies beside the reading of a stream, so that it does not stop for that; if too many replies are on their way,
+    /// it does.
+    pub(crate) async fn reply_beside(self: &Arc<Self>, reply: Vec<u8>) {
+        let (link, message) = (Arc::clone(self), reply.clone());
+        let limit = self.endpoint.config.request_timeout;
+        if !self.endpoint.beside(limit, async move { link.reply_or_not(message).await }) {
+            self.reply_or_not(reply).await;
+        }
+    }
+
+    /// Tells the server that there are other roots: once more, however often they change while it is being told.
+    pub(crate) fn tell_of_roots(self: &Arc<Self>) {
+        let Ok(place) = Arc::clone(&self.hub.roots_news).try_acquire_owned() else { return };
+        let link = Arc::clone(self);
+        let limit = self.endpoint.config.request_timeout;
+        let is_told = self.endpoint.beside(limit.saturating_mul(2), async move {
+            let turn = link.hub.telling_roots.lock().await;
+            // A server that does not hear it knows the old ones.
+            let told = link.post(write::notification(method::ROOTS_LIST_CHANGED, b"{}"));
+            let told = timeout(limit, told).await;
+            drop((turn, place));
+            if !matches!(told, Ok(Ok(status)) if status.is_success()) {
+                tracing::debug!(downstream = %link.endpoint.name, "it was not told of other roots");
+            }
+        });
+        if !is_told {
+            tracing::warn!(downstream = %self.endpoint.name, "too much at once; it is not told of other roots");
         }
     }
 
@@ -150,7 +199,7 @@ impl Link {
         params: Vec<u8>,
     ) -> Result<Response, Failure> {
         let id = self.next_id();
-        let message = gateway_protocol::write::request(&RequestId::from(id), method, &params);
+        let message = write::request(&RequestId::from(id), method, &params);
         let deadline = Deadline::fixed(self.endpoint.config.request_timeout);
         self.ask(id, self.headers_for(method), message, Ear::Nobody, deadline).await
     }

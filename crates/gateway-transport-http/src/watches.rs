@@ -195,12 +195,16 @@ pub(crate) async fn watch(
 /// Has a legacy server tell of the resource, unless it does already.
 async fn tell(link: &Arc<Link>, uri: &Arc<str>) -> Result<(), Error> {
     let mut told = link.hub.watches.told.lock().await;
-    if !told.insert(Arc::clone(uri)) {
+    if told.contains(uri) {
         return Ok(());
     }
     let answered = link.request(method::SUBSCRIBE, client::watch_params(uri)).await;
-    let refusal = match answered.map(|response| response.answer) {
-        Ok(Answer::Result(_)) => return Ok(()),
+    Err(match answered.map(|response| response.answer) {
+        Ok(Answer::Result(_)) => {
+            // Not before: whoever gives up meanwhile leaves it to the next to ask.
+            told.insert(Arc::clone(uri));
+            return Ok(());
+        }
         Ok(Answer::Error(error)) => match error.code {
             code::METHOD_NOT_FOUND => CallerError::UnknownMethod { method: method::SUBSCRIBE.into() }.into(),
             code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS => unknown(uri),
@@ -210,9 +214,7 @@ async fn tell(link: &Arc<Link>, uri: &Arc<str>) -> Result<(), Error> {
             }
         },
         Err(failure) => failure.of(&link.endpoint.name),
-    };
-    told.remove(uri);
-    Err(refusal)
+    })
 }
 
 /// Waits until the modern stream carries the resource.

@@ -48,10 +48,10 @@ impl Conversation {
         message: impl FnOnce(u64) -> Vec<u8>,
     ) -> Result<Self, Error> {
         let patience = Patience::new(Instant::now().into(), limits.quiet, limits.total);
-        let turn = match call.may_ask {
+        let turn = match call.takes_turn {
             true => {
                 let turn = turns.take(exchange.era, &patience).await;
-                let turn = turn.map_err(|none| none.of(&link.name, false))?;
+                let turn = turn.map_err(|none| none.of(&link.name))?;
                 if turn.is_some() {
                     turns.clear_the_way(link).await;
                 }
@@ -108,29 +108,33 @@ impl Conversation {
         Outcome::InputRequired(InputRequired { downstream: None, requests: Some(requests), state })
     }
 
-    /// Gives the server its answers and goes on.
+    /// Gives the server its answers and goes on. They come first in any case: another call may wait for them, even
+    /// if this one has ended. For the same reason no turn is waited for; a free one keeps others from beginning.
     pub(crate) async fn resume(
         mut self,
         responses: &RawObject,
         exchange: &Exchange,
     ) -> Result<Outcome, Error> {
-        let link = Arc::clone(&self.request.link);
-        let patience = Patience::fixed(Instant::now().into(), self.limits.quiet);
+        self.call.resume(exchange);
+        let told = self.answer_server(responses).await;
         if let Ok(answer) = self.answer.try_recv() {
-            self.call.resume(exchange);
             return self.ended(Ok(answer));
         }
-        let turn = self.turns.take(exchange.era, &patience).await;
-        self.turn = turn.map_err(|none| none.of(&link.name, true))?;
-        self.call.resume(exchange);
-        let messages = self.call.questions().answer(responses);
-        for message in messages {
-            link.respond(&patience, message).await?;
-        }
+        told?;
+        self.turn = self.turns.take_free(exchange.era).filter(|_| self.call.takes_turn);
         match self.call.park() {
             Some(missing) => Ok(self.park(missing)),
             None => self.go_on().await,
         }
+    }
+
+    async fn answer_server(&self, responses: &RawObject) -> Result<(), Error> {
+        let patience = Patience::fixed(Instant::now().into(), self.limits.quiet);
+        let messages = self.call.questions().answer(responses);
+        for message in messages {
+            self.request.link.respond(&patience, message).await?;
+        }
+        Ok(())
     }
 
     fn ended(&mut self, answer: Result<Result<Response, Error>, RecvError>) -> Result<Outcome, Error> {
@@ -138,7 +142,7 @@ impl Conversation {
         let link = &self.request.link;
         // They were not about this call, it seems.
         let open = self.call.questions().drain();
-        open.for_each(|question| link.outside(question));
+        open.for_each(|question| link.hand_over(question, &self.call));
         let response = answer.unwrap_or_else(|_| Err(link.why_closed().during(&link.name)))?;
         outcome(link.era(), response.answer)
             .map_err(|error| DownstreamFault::Nonsense { reason: error.reason }.during(&link.name))

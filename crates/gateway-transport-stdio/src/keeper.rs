@@ -111,80 +111,126 @@ impl Keeper {
 
     /// Modern: one request for all of it, and a new one whenever something else is wanted.
     async fn listen(&self) {
-        let (mut now, mut pause, mut missed) = (Listening::default(), FIRST_PAUSE, false);
+        let (mut now, mut course) = (Listening::default(), Course::default());
         while let Some(wanted) = self.watching.wanted() {
             let wanted: BTreeSet<_> = wanted.into_iter().collect();
             if now.granted.as_ref() != Some(&wanted) {
-                self.replace(&mut now, wanted).await;
-                if now.request.is_some() && std::mem::take(&mut missed) {
+                match self.replace(&mut now, wanted).await {
+                    Replaced::Done => course.worked |= now.is_acknowledged,
+                    Replaced::Failed { refused } => self.failed(&mut now, &mut course, refused).await,
+                }
+                if now.request.is_some() && std::mem::take(&mut course.missed) {
                     self.tell_all();
                 }
                 continue;
             }
-            let has_ended = tokio::select! {
-                () = self.watching.changed() => false,
-                () = now.ended() => true,
+            let ended = tokio::select! {
+                () = self.watching.changed() => None,
+                refused = now.ended() => Some(refused),
             };
-            if has_ended {
-                tracing::debug!(downstream = %self.link.name, "it stopped telling of changes; asked again");
-                sleep(pause).await;
-                pause = (pause * 2).min(LAST_PAUSE);
-                (now, missed) = (Listening::default(), true);
+            if let Some(refused) = ended {
+                course.worked |= now.is_acknowledged;
+                course.steady(now.since);
+                self.failed(&mut now, &mut course, refused).await;
+            }
+        }
+    }
+
+    /// Nothing is told now. A server that has refused and never told of anything is believed; others are asked again,
+    /// after a pause.
+    async fn failed(&self, now: &mut Listening, course: &mut Course, refused: bool) {
+        if refused && !course.worked {
+            *now = Listening { granted: Some(BTreeSet::new()), ..Listening::default() };
+            return;
+        }
+        let downstream = &self.link.name;
+        match refused && !std::mem::replace(&mut course.complained, true) {
+            true => {
+                tracing::warn!(%downstream, "it refuses to tell of changes, which it did before; asked again")
+            }
+            false => tracing::debug!(%downstream, "it stopped telling of changes; asked again"),
+        }
+        (*now, course.missed) = (Listening::default(), true);
+        self.rest(course.next_pause()).await;
+    }
+
+    /// Rests, unless somebody waits for an answer.
+    async fn rest(&self, pause: Duration) {
+        let end = sleep(pause);
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => return,
+                () = self.watching.changed() => if self.watching.is_waited_for() {
+                    return;
+                }
             }
         }
     }
 
     /// Listens to what is wanted now. The old request ends when the new one is acknowledged; where there will be no
     /// new one it stays.
-    async fn replace(&self, now: &mut Listening, wanted: BTreeSet<Arc<str>>) {
+    async fn replace(&self, now: &mut Listening, wanted: BTreeSet<Arc<str>>) -> Replaced {
         if self.lists.is_empty() && wanted.is_empty() {
             if let Some((id, _)) = now.request.take() {
                 self.link.stop_listening(id);
             }
             now.granted = Some(wanted);
-            return;
+            return Replaced::Done;
         }
-        match self.ask_to_listen(&wanted).await {
-            Some(new) => {
+        let failed = match self.ask_to_listen(&wanted).await {
+            Ok(new) => {
                 if let Some((id, _)) = std::mem::replace(now, new).request {
                     self.link.stop_listening(id);
                 }
+                None
             }
-            None => {
+            Err(refused) => {
                 let kept = now.granted.take().unwrap_or_default();
                 now.granted = Some(kept.intersection(&wanted).cloned().collect());
+                now.request.is_none().then_some(Replaced::Failed { refused })
             }
-        }
+        };
         for uri in wanted {
             let is_granted = now.granted.as_ref().is_some_and(|granted| granted.contains(&uri));
-            self.watching.settle(&uri, if is_granted { Wire::Granted } else { Wire::Refused(unknown(&uri)) });
+            match (is_granted, &failed) {
+                (true, _) => self.watching.settle(&uri, Wire::Granted),
+                (false, None) => self.watching.settle(&uri, Wire::Refused(unknown(&uri))),
+                // What was told before will be told again, it is hoped.
+                (false, Some(_)) => self.watching.refuse_new(&uri, unknown(&uri)),
+            }
         }
+        failed.unwrap_or(Replaced::Done)
     }
 
-    /// `None` if the server will not, or says nothing in time where resources depend on it.
-    async fn ask_to_listen(&self, wanted: &BTreeSet<Arc<str>>) -> Option<Listening> {
+    /// The error says whether the server will not; else it said nothing in time where resources depend on it, or
+    /// ended it at once.
+    async fn ask_to_listen(&self, wanted: &BTreeSet<Arc<str>>) -> Result<Listening, bool> {
         let none = ClientCapabilities::none();
         let revision = self.link.revision.get().copied().unwrap_or(Revision::NEWEST_MODERN);
         let hop = Hop { revision, client: &self.client, capabilities: &none };
         let uris: Vec<&str> = wanted.iter().map(AsRef::as_ref).collect();
         let (id, mut said) = self.link.listen(&listen_params(&hop, &self.lists, &uris));
         let granted = match timeout(self.patience, said.recv()).await {
-            Ok(Some(Said::Granted(answer))) => answer.resources,
+            Ok(Some(Said::Granted(answer))) => Some(answer.resources),
             Ok(Some(Said::Refused(error))) => {
                 let reason = error.message();
                 tracing::debug!(downstream = %self.link.name, "it tells of no changes: {reason}");
-                return None;
+                return Err(true);
             }
-            Ok(Some(Said::Ended) | None) => return None,
+            Ok(Some(Said::Ended) | None) => return Err(false),
             // Borne where only lists were asked for.
-            Err(_) if wanted.is_empty() => Vec::new(),
+            Err(_) if wanted.is_empty() => None,
             Err(_) => {
                 self.link.stop_listening(id);
-                return None;
+                return Err(false);
             }
         };
+        let is_acknowledged = granted.is_some();
+        let granted = granted.unwrap_or_default();
         let granted = wanted.iter().filter(|uri| granted.iter().any(|granted| **granted == ***uri)).cloned();
-        Some(Listening { request: Some((id, said)), granted: Some(granted.collect()) })
+        let (request, granted) = (Some((id, said)), Some(granted.collect()));
+        Ok(Listening { request, granted, is_acknowledged, since: Instant::now() })
     }
 
     /// Nobody listened for a while.
@@ -196,20 +242,73 @@ impl Keeper {
     }
 }
 
+/// What came of an attempt to listen to something else.
+enum Replaced {
+    Done,
+    /// Nothing is listened to.
+    Failed {
+        refused: bool,
+    },
+}
+
+/// How listening has gone so far.
+struct Course {
+    /// Whether the server has ever acknowledged a request to listen.
+    worked: bool,
+    /// Whether it was said that it refuses by now.
+    complained: bool,
+    /// Whether changes may have gone unheard.
+    missed: bool,
+    pause: Duration,
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self { worked: false, complained: false, missed: false, pause: FIRST_PAUSE }
+    }
+}
+
+impl Course {
+    /// A request that lasted from then was in order if that is long ago.
+    fn steady(&mut self, since: Instant) {
+        if since.elapsed() >= STEADY {
+            self.pause = FIRST_PAUSE;
+        }
+    }
+
+    fn next_pause(&mut self) -> Duration {
+        let next = (self.pause * 2).min(LAST_PAUSE);
+        std::mem::replace(&mut self.pause, next)
+    }
+}
+
 /// The request to listen that is open.
-#[derive(Default)]
 struct Listening {
     request: Option<(u64, mpsc::Receiver<Said>)>,
     /// The resources whose changes are told; `None` if the server is still to be asked.
     granted: Option<BTreeSet<Arc<str>>>,
+    is_acknowledged: bool,
+    since: Instant,
+}
+
+impl Default for Listening {
+    fn default() -> Self {
+        Self { request: None, granted: None, is_acknowledged: false, since: Instant::now() }
+    }
 }
 
 impl Listening {
-    /// Waits until the server stops; for ever if it does not listen. Cancel-safe.
-    async fn ended(&mut self) {
+    /// Waits until the server stops, and says whether it refuses; for ever if it does not listen. Cancel-safe.
+    async fn ended(&mut self) -> bool {
         let Some((_, said)) = &mut self.request else { return std::future::pending().await };
-        // A late acknowledgement changes nothing.
-        while let Some(Said::Granted(_)) = said.recv().await {}
+        loop {
+            match said.recv().await {
+                // A late acknowledgement changes nothing else.
+                Some(Said::Granted(_)) => self.is_acknowledged = true,
+                Some(Said::Refused(_)) => return true,
+                Some(Said::Ended) | None => return false,
+            }
+        }
     }
 }
 
@@ -220,3 +319,5 @@ fn unknown(uri: &str) -> Error {
 /// How long after a server stopped to tell of changes it is asked again: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
+/// A request to listen that has lasted this long was in order.
+const STEADY: Duration = Duration::from_secs(10);

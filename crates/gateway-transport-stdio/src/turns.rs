@@ -72,9 +72,15 @@ impl Turns {
             Err(_) => Err(NoTurn::InTime(DownstreamFault::TimedOut { after: patience.limit().time() })),
         }
     }
+
+    /// Takes a turn if it is free and nobody waits for it.
+    pub(crate) fn take_free(&self, era: Era) -> Option<Turn> {
+        let free = self.free.as_ref().filter(|_| era == Era::Modern)?;
+        Arc::clone(free).try_acquire_owned().ok().map(Turn)
+    }
 }
 
-/// Why a call did not get its turn.
+/// Why a call that has not begun did not get its turn.
 #[derive(Debug)]
 pub(crate) enum NoTurn {
     /// Others took too long.
@@ -87,10 +93,8 @@ pub(crate) enum NoTurn {
 }
 
 impl NoTurn {
-    /// The error, of a call that has or has not begun.
-    pub(crate) fn of(self, downstream: &DownstreamName, has_begun: bool) -> Error {
+    pub(crate) fn of(self, downstream: &DownstreamName) -> Error {
         match self {
-            Self::InTime(fault) if has_begun => fault.during(downstream),
             Self::InTime(fault) => fault.before(downstream),
             Self::AtAll { limit } => {
                 CallerError::Overloaded { what: "calls in line for one downstream session", limit }.into()

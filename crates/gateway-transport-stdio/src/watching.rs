@@ -139,6 +139,21 @@ impl Watching {
         lost.iter().for_each(|(_, updates)| updates.lost());
     }
 
+    /// Takes note that the server will not tell of a resource that it has not told of so far.
+    pub(crate) fn refuse_new(&self, uri: &str, error: Error) {
+        let table = self.table();
+        if let Some(watched) = table.resources.get(uri).filter(|watched| *watched.wire.borrow() == Wire::Open)
+        {
+            watched.wire.send_replace(Wire::Refused(error));
+        }
+    }
+
+    /// Whether somebody waits for the server's answer, or for the end.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        let table = self.table();
+        table.ended || table.resources.values().any(|watched| *watched.wire.borrow() == Wire::Open)
+    }
+
     fn watchers(&self, of: impl Fn(&str) -> bool) -> Vec<(Arc<str>, Arc<dyn Updates>)> {
         let table = self.table();
         let watched = table.resources.iter().filter(|(uri, _)| of(uri));

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Heard, Next, STEADY, everything_changed, given_up, hear, judge, next, timed_out};
+use super::{Heard, STEADY, everything_changed, given_up, hear, next, timed_out};
 use crate::{
     body,
     events::{EventStream, Place},
@@ -34,7 +34,16 @@ struct Stream {
 pub(crate) async fn listen(link: Arc<Link>, lists: Vec<ListKind>) {
     let changes = link.hub.watches.changes();
     let pace = Pace::new(link.endpoint.config.max_reconnect_delay);
-    let mut listener = Listener { link, lists, changes, pace, current: None, missed: false, opened: false };
+    let mut listener = Listener {
+        link,
+        lists,
+        changes,
+        pace,
+        current: None,
+        missed: false,
+        worked: false,
+        complained: false,
+    };
     while listener.link.is_open() {
         if listener.turn().await.is_break() {
             listener.link.hub.watches.refuse();
@@ -52,8 +61,10 @@ struct Listener {
     current: Option<Stream>,
     /// Changes may have gone unheard.
     missed: bool,
-    /// Whether the server has ever had such a stream.
-    opened: bool,
+    /// Whether the server has ever acknowledged such a stream, or told of something on one.
+    worked: bool,
+    /// Whether it was said that it refuses what it has granted before.
+    complained: bool,
 }
 
 impl Listener {
@@ -75,20 +86,21 @@ impl Listener {
             }
         };
         match begun {
-            Ok((stream, granted)) => self.take_over(stream, wanted, &uris, &granted),
+            Ok((stream, granted)) => self.take_over(stream, wanted, &uris, granted),
             // There is still what there was before.
             Err(Failure { fault, .. }) if self.current.is_some() => {
                 tracing::debug!(downstream = %self.link.endpoint.name, %fault, "no larger change stream");
                 let watches = &self.link.hub.watches;
                 watches.grant(Granted { wanted, uris: watches.granted() }, &[]);
             }
-            Err(failure) => return self.failed(&failure).await,
+            Err(failure) => return self.failed(&failure, wanted).await,
         }
         self.hear().await
     }
 
-    fn take_over(&mut self, stream: Stream, wanted: u64, uris: &[Arc<str>], granted: &[String]) {
-        self.opened = true;
+    fn take_over(&mut self, stream: Stream, wanted: u64, uris: &[Arc<str>], granted: Option<Vec<String>>) {
+        self.worked |= granted.is_some();
+        let granted = granted.unwrap_or_default();
         if let Some(old) = self.current.replace(stream) {
             overlap(&self.link, old);
         }
@@ -99,13 +111,19 @@ impl Listener {
         }
     }
 
-    async fn failed(&mut self, failure: &Failure) -> ControlFlow<()> {
-        if !matches!(judge(failure, self.opened), Next::TryAgain) {
-            given_up(&self.link, failure, self.opened);
+    async fn failed(&mut self, failure: &Failure, wanted: u64) -> ControlFlow<()> {
+        if !self.worked && !failure.passes() {
+            given_up(&self.link, failure, false);
             return ControlFlow::Break(());
         }
+        if !failure.passes() {
+            self.complain();
+            // What was told before will be told again, it is hoped; nothing else is for now.
+            let watches = &self.link.hub.watches;
+            watches.grant(Granted { wanted, uris: watches.granted() }, &[]);
+        }
         self.missed = true;
-        tokio::time::sleep(self.pace.next(None)).await;
+        self.rest(None).await;
         ControlFlow::Continue(())
     }
 
@@ -115,13 +133,34 @@ impl Listener {
             _ = self.changes.changed() => return ControlFlow::Continue(()),
         };
         self.missed = true;
+        self.worked |= heard == Heard::Something;
         match heard {
-            Heard::Refusal => return ControlFlow::Break(()),
-            Heard::Nothing if lived < STEADY => {}
-            Heard::Nothing | Heard::Something => self.pace.reset(),
+            Heard::Refusal if !self.worked => return ControlFlow::Break(()),
+            Heard::Refusal => self.complain(),
+            Heard::Something => self.pace.reset(),
+            Heard::Nothing => {}
         }
-        tokio::time::sleep(self.pace.next(retry)).await;
+        if lived >= STEADY {
+            self.pace.reset();
+        }
+        self.rest(retry).await;
         ControlFlow::Continue(())
+    }
+
+    /// Rests, unless something else is to be watched: somebody waits for that.
+    async fn rest(&mut self, asked: Option<Duration>) {
+        let rest = self.pace.next(asked);
+        tokio::select! {
+            () = tokio::time::sleep(rest) => {}
+            _ = self.changes.changed() => {}
+        }
+    }
+
+    fn complain(&mut self) {
+        if !std::mem::replace(&mut self.complained, true) {
+            let downstream = &self.link.endpoint.name;
+            tracing::warn!(%downstream, "a change stream is refused that was granted before; it is asked for again");
+        }
     }
 }
 
@@ -142,18 +181,18 @@ fn overlap(link: &Arc<Link>, mut old: Stream) {
     });
 }
 
-/// Asks for a stream and waits for its acknowledgement; gives the URIs that were granted.
+/// Asks for a stream and waits for its acknowledgement; gives the URIs that were granted, `None` without one.
 async fn begin(
     link: &Arc<Link>,
     lists: &[ListKind],
     uris: &[Arc<str>],
-) -> Result<(Stream, Vec<String>), Failure> {
+) -> Result<(Stream, Option<Vec<String>>), Failure> {
     let config = &link.endpoint.config;
     let opened = timeout(config.startup_timeout, open(link, lists, uris)).await;
     let mut stream = opened.unwrap_or_else(|_| Err(timed_out(config.startup_timeout)))?;
     // Some servers have nothing to say until something changes.
     let granted = timeout(config.request_timeout, acknowledged(link, &mut stream)).await;
-    Ok((stream, granted.unwrap_or_else(|_| Ok(Vec::new()))?))
+    Ok((stream, granted.ok().transpose()?))
 }
 
 async fn open(link: &Link, lists: &[ListKind], uris: &[Arc<str>]) -> Result<Stream, Failure> {

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
     ClientLink, DownstreamSession, Era, Exchange, InputRequired, LogLevel, Outcome, ParkedCall, RawObject,
-    Session, SessionKey, SessionProfile, State,
+    Session, SessionKey, SessionProfile, State, Subject,
 };
 use gateway_transport_http::HttpSession;
 use tokio::task::JoinHandle;
 
 use crate::support::{
-    Client, Exchanged, Sink, Wire, can, eventually, exchange, factory, fault, params, quiet,
+    Client, Exchanged, Sink, Wire, answer, can, eventually, exchange, factory, fault, params, quiet,
 };
 
 const ALL: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}"#;
@@ -193,6 +193,110 @@ async fn an_answer_that_comes_while_a_call_is_parked_is_not_lost() {
     let outcome = resume(parked, r#"{"q1":{"action":"accept"}}"#, able(&Arc::default())).await.unwrap();
     assert_eq!(result(outcome), r#"{"late":1}"#);
     assert_eq!(scene.wire.count(r#""id":"f""#), 0, "the server took its question back");
+}
+
+fn of_legacy(id: &str) -> Exchange {
+    let session = SessionKey::Legacy { id: id.into() };
+    Exchange { era: Era::Legacy, session, ..able(&Arc::default()) }
+}
+
+#[tokio::test]
+async fn an_answer_is_sent_even_if_the_call_that_was_asked_has_ended() {
+    let mut scene = plain("{}").await;
+    let running = call(&scene.session, able(&Arc::default()));
+    let mut post = scene.wire.next().await;
+    post.stream().await;
+    scene.get.event(FORM).await;
+    let (_, parked) = asked(running.await.unwrap());
+    post.finish(r#"{"early":1}"#).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    // It is not in the way of others any more.
+    let running = call(&scene.session, able(&Arc::default()));
+    let mut post = scene.wire.next().await;
+    post.stream().await;
+    scene.get.event(SAMPLE).await;
+    let (requests, _other) = asked(running.await.unwrap());
+    assert!(requests.contains("sampling/createMessage"), "{requests}");
+    let outcome = resume(parked, r#"{"q1":{"action":"accept"}}"#, able(&Arc::default())).await.unwrap();
+    assert_eq!(result(outcome), r#"{"early":1}"#);
+    scene.wire.sees(r#""id":"f","result":{"action":"accept"}"#).await;
+}
+
+#[tokio::test]
+async fn a_guessed_question_goes_to_another_call_of_the_client_when_its_own_ends() {
+    let mut scene = plain("{}").await;
+    let first = call(&scene.session, of_legacy("a"));
+    let mut one = scene.wire.next().await;
+    one.stream().await;
+    let second = call(&scene.session, of_legacy("a"));
+    let mut other = scene.wire.next().await;
+    other.stream().await;
+    scene.get.event(FORM).await;
+    other.event(SAMPLE).await;
+    let (_, parked) = asked(second.await.unwrap());
+    other.finish("{}").await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    // What came on its own stream ends with it.
+    result(resume(parked, "{}", of_legacy("a")).await.unwrap());
+    scene.wire.sees(r#""id":7,"error":{"code":-1"#).await;
+    let (requests, parked) = asked(first.await.unwrap());
+    assert!(requests.contains("elicitation/create") && !requests.contains("sampling"), "{requests}");
+    let going = resume(parked, r#"{"q1":{"action":"accept"}}"#, of_legacy("a"));
+    scene.wire.sees(r#""id":"f","result":{"action":"accept"}"#).await;
+    one.finish("{}").await;
+    result(going.await.unwrap());
+}
+
+#[tokio::test]
+async fn what_cannot_ask_is_not_asked_for_another() {
+    let mut scene = plain("{}").await;
+    let running = call(&scene.session, able(&Arc::default()));
+    let mut post = scene.wire.next().await;
+    post.stream().await;
+    let looking = tokio::spawn({
+        let session = scene.session.clone();
+        let looks = Subject::Other { method: "tasks/get".into() };
+        async move { session.call(&looks, &params("{}"), &able(&Arc::default())).await.unwrap() }
+    });
+    let mut look = scene.wire.next().await;
+    look.stream().await;
+    scene.get.event(FORM).await;
+    let (requests, _parked) = asked(running.await.unwrap());
+    assert!(requests.contains("elicitation/create"), "{requests}");
+    look.finish("{}").await;
+    result(looking.await.unwrap());
+}
+
+#[tokio::test]
+async fn other_roots_are_told_once_more_however_often_they_change_meanwhile() {
+    let initialized = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{}}}"#, "{}");
+    let mut wire = Wire::start(move |request| {
+        if request.contains(r#""method":"initialize""#) {
+            let id = crate::support::id(request);
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{initialized}}}"#);
+            return Some(answer("200 OK", "application/json", "connection: close\r\n", &body));
+        }
+        if request.contains("server/discover") || request.starts_with("GET") {
+            return Some(answer("405 No", "text/plain", "connection: close\r\n", "no"));
+        }
+        if request.contains("roots/list_changed") { None } else { Wire::usual(request) }
+    })
+    .await;
+    let (factory, _) = factory(&wire.url(), |_| {});
+    let session = factory.open(&SessionProfile { era: Era::Legacy, capabilities: can(ALL) }).await.unwrap();
+    for _ in 0..5 {
+        // It does not wait for a server that does not answer.
+        tokio::time::timeout(Duration::from_millis(200), session.roots_changed()).await.unwrap();
+    }
+    for _ in 0..2 {
+        let mut told = wire.next().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        told.write("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(wire.count("roots/list_changed"), 2);
+    session.roots_changed().await;
+    assert!(wire.next().await.is("roots/list_changed"));
 }
 
 #[tokio::test]

@@ -17,6 +17,10 @@ async fn server() -> Wire {
                 "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".into(),
             );
         }
+        if request.contains(r#""id":"slow""#) {
+            // It leaves us to wait.
+            return None;
+        }
         let accepted = "HTTP/1.1 202 Accepted\r\ncontent-length: 8\r\nconnection: close\r\n\r\nAccepted";
         request.starts_with("POST /messages?s=1 ").then(|| accepted.into())
     })
@@ -171,4 +175,18 @@ async fn messages_are_sent_to_no_other_server() {
     let (text, _) = fault(opening.await.unwrap());
     assert!(text.contains("did not open a session"), "{text}");
     assert_eq!(wire.count("/messages"), 0);
+}
+
+#[tokio::test]
+async fn the_stream_is_read_while_a_reply_is_on_its_way() {
+    let mut wire = server().await;
+    let (session, mut stream, _) = open(&mut wire).await;
+    stream.event(r#"{"jsonrpc":"2.0","id":"slow","method":"ping"}"#).await;
+    let _waiting = wire.next().await;
+    let running = tokio::spawn(async move {
+        session.call_tool("t", &[], &params("{}"), &crate::support::quiet()).await.unwrap()
+    });
+    answer(&wire, &mut stream, "tools/call", r#"{"content":[]}"#).await;
+    let outcome = tokio::time::timeout(Duration::from_secs(2), running).await.expect("an answer").unwrap();
+    assert!(matches!(outcome, Outcome::Complete(_)), "{outcome:?}");
 }

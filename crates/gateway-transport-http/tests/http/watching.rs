@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{DownstreamSession, Era, ListKind, Session};
 use gateway_transport_http::{HttpConfig, HttpSession};
 
-use crate::support::{Exchanged, Heard, Observer, Wire, eventually, factory, profile};
+use crate::support::{Exchanged, Heard, Observer, Wire, answer, eventually, factory, profile};
 
 const EVERYTHING: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true}}"#;
 const LISTS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
@@ -109,8 +109,9 @@ async fn a_legacy_resource_is_watched_once_for_all_and_no_longer_than_somebody_d
 }
 
 #[tokio::test]
-async fn a_server_without_subscriptions_is_not_asked() {
-    let wire = Wire::legacy(r#"{"resources":{}}"#).await;
+async fn a_server_without_resources_is_not_asked() {
+    // One that has some is asked whatever it says of subscriptions: there are such that do not say all they can.
+    let wire = Wire::legacy(r#"{"tools":{}}"#).await;
     let (session, _) = open(&wire, |_| {}).await;
     let error = session.subscribe("a:", Arc::<Heard>::default()).await.unwrap_err();
     assert!(error.to_string().contains("is not offered"), "{error}");
@@ -165,4 +166,85 @@ async fn a_modern_stream_takes_the_place_of_another_for_each_resource() {
     assert_eq!(heard.all()[before..], ["lost", r#"{"uri":"a:1"}"#]);
     drop((one, two));
     session.close().await;
+}
+
+const REFUSED: &str = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+#[tokio::test]
+async fn a_modern_stream_that_worked_is_asked_for_again_whatever_the_server_says_later() {
+    let mut wire = Wire::modern(EVERYTHING).await;
+    let (session, observer) = open(&wire, |config| config.change_stream = true).await;
+    let session = Arc::new(session);
+    drop(granting(&mut wire, "{}").await);
+    for status in [400, 404, 405, 501] {
+        let mut refused = wire.next().await;
+        let head = format!("HTTP/1.1 {status} No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        refused.write(&head).await;
+    }
+    let mut stream = granting(&mut wire, "{}").await;
+    eventually("the loss", || observer.changed() == LISTS).await;
+    stream.event(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}"#).await;
+    let _stream = granting(&mut wire, "{}").await;
+    eventually("the loss", || observer.changed().len() == 6).await;
+    session.close().await;
+}
+
+#[tokio::test]
+async fn who_watches_a_resource_has_the_server_asked_for_its_lists_again() {
+    let mut wire = Wire::modern(EVERYTHING).await;
+    let (session, _) = open(&wire, |config| config.change_stream = true).await;
+    wire.next().await.write(REFUSED).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let session = Arc::new(session);
+    let watching = tokio::spawn({
+        let session = session.clone();
+        async move { session.subscribe("a:1", Arc::<Heard>::default()).await }
+    });
+    let stream = granting(&mut wire, r#"{"resourceSubscriptions":["a:1"]}"#).await;
+    assert!(stream.is("toolsListChanged") && stream.is("a:1"), "{}", stream.request);
+    drop(watching.await.unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn who_watches_over_a_legacy_stream_that_is_refused_later_has_lost_it() {
+    let mut wire = Wire::legacy(EVERYTHING).await;
+    let (session, _) = open(&wire, |_| {}).await;
+    let heard = Arc::<Heard>::default();
+    let _watch = session.subscribe("a:1", heard.clone()).await.unwrap();
+    let mut get = wire.next().await;
+    get.stream().await;
+    get.event(&updated("a:1")).await;
+    eventually("the update", || heard.all().len() == 1).await;
+    drop(get);
+    wire.next().await.write(REFUSED).await;
+    eventually("the loss", || heard.all().last().unwrap() == "lost").await;
+}
+
+#[tokio::test]
+async fn a_watch_that_is_given_up_before_the_server_answers_is_none() {
+    let mut wire = Wire::start(|request| match request.contains("initialize\"") {
+        true => {
+            let result = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{EVERYTHING}}}"#);
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, crate::support::id(request));
+            Some(answer("200 OK", "application/json", "connection: close\r\n", &body))
+        }
+        false if request.contains(r#""method":"resources/subscribe""#) => None,
+        false if request.contains("server/discover") || request.starts_with("GET") => Some(REFUSED.into()),
+        false => Wire::usual(request),
+    })
+    .await;
+    let (session, _) = open(&wire, |_| {}).await;
+    let first = session.subscribe("a:1", Arc::<Heard>::default());
+    assert!(tokio::time::timeout(Duration::from_millis(200), first).await.is_err());
+    assert!(wire.next().await.is("resources/subscribe"));
+    let again = session.subscribe("a:1", Arc::<Heard>::default());
+    let answering = async {
+        let mut asked = wire.next().await;
+        assert!(asked.is("resources/subscribe"), "{}", asked.request);
+        asked.stream().await;
+        asked.finish("{}").await;
+    };
+    let (again, ()) = tokio::join!(again, answering);
+    drop(again.unwrap());
 }

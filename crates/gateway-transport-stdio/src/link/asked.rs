@@ -34,6 +34,20 @@ impl Link {
         }
     }
 
+    /// Gives a question of a call that has ended to another of the same client's: which it was about was a guess.
+    pub(crate) fn hand_over(self: &Arc<Self>, question: Question, ended: &CallState) {
+        let same = |call: &CallState| call.may_ask && call.owner == ended.owner;
+        let (_, call) = self.find(same, |calls| attribute(calls));
+        match call {
+            Some(call) => {
+                if let Err(refusal) = call.ask(question) {
+                    self.tell(refusal);
+                }
+            }
+            None => self.outside(question),
+        }
+    }
+
     /// Answers a question that no call is the reason of: roots can be known without one.
     pub(crate) fn outside(self: &Arc<Self>, question: Question) {
         if !question.is_roots() {
@@ -94,7 +108,7 @@ impl Link {
     /// The call that something belongs to which names none.
     fn find(
         &self,
-        among: fn(&CallState) -> bool,
+        among: impl Fn(&CallState) -> bool,
         rule: fn(Vec<Candidate<'_>>) -> Attribution,
     ) -> (Attribution, Option<Arc<CallState>>) {
         let table = self.table();
@@ -108,7 +122,7 @@ impl Link {
 }
 
 impl Table {
-    fn candidates(&self, among: fn(&CallState) -> bool) -> Vec<Candidate<'_>> {
+    fn candidates(&self, among: impl Fn(&CallState) -> bool) -> Vec<Candidate<'_>> {
         let calls = self.pending.iter().filter_map(|(id, waiter)| Some((id, waiter.call.as_deref()?)));
         calls
             .filter(|(_, call)| among(call))

@@ -6,10 +6,7 @@ use std::sync::{
 };
 
 use gateway_domain::{ClientCapabilities, Era, Exchange, RawObject, SessionKey, Subject};
-use gateway_protocol::{
-    client::questions::{Question, Questions, Relay},
-    method,
-};
+use gateway_protocol::client::questions::{Question, Questions, Relay, may_ask};
 use tokio::sync::Notify;
 
 /// A call under way, as callers and the reader share it.
@@ -20,7 +17,10 @@ pub(crate) struct CallState {
     pub(super) owner: SessionKey,
     pub(super) capabilities: ClientCapabilities,
     /// Whether the server may ask something on its behalf.
-    pub(crate) may_ask: bool,
+    pub(super) may_ask: bool,
+    /// Whether it needs a turn where calls take turns. A wait for a task's result does not: it may last as long as
+    /// the task.
+    pub(crate) takes_turn: bool,
     /// Whether the server may log something on its behalf.
     pub(super) may_log: bool,
     pub(super) parked: AtomicBool,
@@ -31,11 +31,13 @@ pub(crate) struct CallState {
 impl CallState {
     /// A call of this exchange to a server of this era.
     pub(crate) fn new(era: Era, subject: &Subject, exchange: &Exchange) -> Self {
+        let may_ask = era == Era::Legacy && may_ask(subject);
         Self {
             relay: Relay::new(exchange),
             owner: exchange.session.clone(),
             capabilities: exchange.capabilities.clone(),
-            may_ask: era == Era::Legacy && may_ask(subject),
+            may_ask,
+            takes_turn: may_ask && !is_wait_for_task(subject),
             // A modern server logs for nobody else (protocol.md §11.8).
             may_log: era == Era::Legacy || exchange.log_level.is_some(),
             parked: AtomicBool::new(false),
@@ -85,14 +87,8 @@ impl CallState {
     }
 }
 
-/// Whether a legacy server may need answers for this. Looks at a core task do not: they come while another request
-/// waits for its result.
-fn may_ask(subject: &Subject) -> bool {
-    match subject {
-        Subject::Completion(_) | Subject::Task { .. } => false,
-        Subject::Other { method } => {
-            ![method::TASKS_GET, method::TASKS_CANCEL, "tasks/list"].contains(&&**method)
-        }
-        Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => true,
-    }
+fn is_wait_for_task(subject: &Subject) -> bool {
+    matches!(subject, Subject::Other { method } if &**method == TASKS_RESULT)
 }
+
+const TASKS_RESULT: &str = "tasks/result";

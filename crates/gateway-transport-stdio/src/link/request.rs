@@ -41,7 +41,7 @@ impl Link {
         call: Option<Arc<CallState>>,
         message: impl FnOnce(u64) -> Vec<u8>,
     ) -> Result<(InFlight, Answer), Error> {
-        let room = self.room(patience).await?;
+        let room = self.room(patience).await.map_err(|fault| fault.before(&self.name))?;
         let (request, answer) = self.enter(call)?;
         let mut line = message(request.id);
         line.push(b'\n');
@@ -49,23 +49,23 @@ impl Link {
         Ok((request, answer))
     }
 
-    /// Sends a response of ours, and waits for room: the server waits for it.
+    /// Sends a response of ours in a call, and waits for room: the server waits for it.
     pub(crate) async fn respond(&self, patience: &Patience, mut message: Vec<u8>) -> Result<(), Error> {
-        let room = self.room(patience).await?;
+        let room = self.room(patience).await.map_err(|fault| fault.during(&self.name))?;
         message.push(b'\n');
         room.send(Outgoing { request: None, line: message });
         Ok(())
     }
 
     /// Waits for room in the queue: there is none for long if the server has stopped reading.
-    async fn room(&self, patience: &Patience) -> Result<mpsc::Permit<'_, Outgoing>, Error> {
+    async fn room(&self, patience: &Patience) -> Result<mpsc::Permit<'_, Outgoing>, DownstreamFault> {
         if let Ok(room) = self.queue.try_reserve() {
             return Ok(room);
         }
         match timeout_at(patience.until().into(), self.queue.reserve()).await {
             Ok(Ok(room)) => Ok(room),
-            Ok(Err(_)) => Err(self.why_closed().before(&self.name)),
-            Err(_) => Err(DownstreamFault::TimedOut { after: patience.limit().time() }.before(&self.name)),
+            Ok(Err(_)) => Err(self.why_closed()),
+            Err(_) => Err(DownstreamFault::TimedOut { after: patience.limit().time() }),
         }
     }
 

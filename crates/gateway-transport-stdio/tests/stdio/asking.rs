@@ -144,29 +144,77 @@ async fn a_resumed_call_that_is_dropped_or_too_slow_is_cancelled() {
 }
 
 #[tokio::test]
-async fn calls_of_modern_clients_take_turns_where_something_may_be_asked() {
-    let cases = r#"*'"name":"ask"'*) ask "s$id" sampling/createMessage '{}';;
-        *'"ping"'*) result "$id" '{}';;"#;
+async fn calls_of_modern_clients_take_turns_and_nobody_is_asked_what_may_be_anothers() {
+    let cases = r#"*'"name":"ask"'*) call=$id; ask "s$id" sampling/createMessage '{}';;
+        *'"ping"'*) result "$id" '{}';;
+        *'"id":"s'*error*) result "$call" '{"refused":true}';;"#;
     let (session, seen) = asking(cases, |c| c.call_timeout = Duration::from_millis(700)).await;
     let (a, b) = (of(Era::Modern, "a"), of(Era::Modern, "b"));
-    let both = async { tokio::join!(call_by(&session, "ask", &a), call_by(&session, "ask", &b)) };
-    let (first, second) = both.await;
-    // The second began when the first had come to wait, so that it is clear who was asked what. A ping came between.
-    let ((first, parked), (second, other)) = (asked(first), asked(second));
-    assert!(first.contains("q1") && second.contains("q1"));
+    let (first, second) = tokio::join!(call_by(&session, "ask", &a), call_by(&session, "ask", &b));
+    // The second began when the first had come to wait; a ping came between. What it asks may be about the first.
+    let (_, parked) = asked(first);
+    assert_eq!(complete(second).as_str(), r#"{"refused":true}"#);
     seen.times(2, "tools/call").await;
-    // A call that goes on takes its turn too, and so does the next.
+    // A call that goes on takes a turn, so that the next waits for it.
     let answers = object(r#"{"q1":{}}"#);
     let resumed = parked.resume(&answers, &a);
     let waiting = async {
         seen.times(1, r#""id":"s2","result":{}"#).await;
-        tokio::time::timeout(Duration::from_millis(200), other.resume(&answers, &b)).await
+        tokio::time::timeout(Duration::from_millis(200), call_by(&session, "ask", &b)).await
     };
     let (resumed, waiting) = tokio::join!(resumed, waiting);
     assert!(waiting.is_err(), "it must wait");
     assert!(matches!(fault(resumed).fault, DownstreamFault::TimedOut { .. }));
-    assert_eq!(seen.count(r#""id":"s4","result":{}"#), 0);
-    seen.times(1, r#""id":"s4","error""#).await;
+    assert_eq!(seen.count("tools/call"), 2);
+}
+
+#[tokio::test]
+async fn an_answer_reaches_the_server_at_once_whichever_call_runs_or_has_ended() {
+    // Each call needs the answer that the other was asked for.
+    let cases = r#"*'"name":"first"'*) first=$id; ask s sampling/createMessage '{}';;
+        *'"name":"second"'*) second=$id;;
+        *'"ping"'*) result "$id" '{}';;
+        *'"id":"s"'*) result "$second" '{"second":true}'; result "$first" '{"first":true}';;"#;
+    let (session, seen) = asking(cases, |c| c.call_timeout = Duration::from_secs(3)).await;
+    let a = of(Era::Modern, "a");
+    let (_, parked) = asked(call_by(&session, "first", &a).await);
+    let second = call_by(&session, "second", &a);
+    let resumed = async {
+        seen.times(1, r#""name":"second""#).await;
+        parked.resume(&object(r#"{"q1":{"n":1}}"#), &a).await
+    };
+    let (second, first) = tokio::join!(second, resumed);
+    assert_eq!(complete(second).as_str(), r#"{"second":true}"#);
+    assert_eq!(complete(first).as_str(), r#"{"first":true}"#);
+
+    // The question was another call's; the one that was asked ends meanwhile.
+    let cases = r#"*'"name":"slow"'*) slow=$id;;
+        *'"name":"ends"'*) ask s sampling/createMessage '{}'; sleep 0.2; result "$id" '{"done":1}';;
+        *'"name":"at-once"'*) ask s sampling/createMessage '{}'; result "$id" '{"done":2}';;
+        *'"id":"s"'*) result "$slow" "{\"told\":$line}";;"#;
+    let (session, seen) = asking(cases, |_| {}).await;
+    let a = of(Era::Legacy, "a");
+    let told = r#"{"told":{"jsonrpc":"2.0","id":"s","result":{"n":1}}}"#;
+    let slow = call_by(&session, "slow", &a);
+    let ends = async {
+        seen.times(1, r#""name":"slow""#).await;
+        let (_, parked) = asked(call_by(&session, "ends", &a).await);
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        parked.resume(&object(r#"{"q1":{"n":1}}"#), &a).await
+    };
+    let (slow, ends) = tokio::join!(slow, ends);
+    assert_eq!((complete(slow).as_str(), complete(ends).as_str()), (told, r#"{"done":1}"#));
+
+    // It ends before anybody was asked.
+    let slow = call_by(&session, "slow", &a);
+    let at_once = async {
+        seen.times(2, r#""name":"slow""#).await;
+        call_by(&session, "at-once", &a).await
+    };
+    let (slow, at_once) = tokio::join!(slow, at_once);
+    assert_eq!(complete(at_once).as_str(), r#"{"done":2}"#);
+    let (_, parked) = asked(slow);
+    assert_eq!(complete(parked.resume(&object(r#"{"q1":{"n":1}}"#), &a).await).as_str(), told);
 }
 
 #[tokio::test]
@@ -217,6 +265,23 @@ async fn what_asks_nothing_takes_no_turn_and_is_not_asked() {
     let (waiting, ()) = tokio::join!(waiting, looking);
     let (_, parked) = asked(waiting);
     complete(parked.resume(&object(r#"{"q1":{}}"#), &a).await);
+}
+
+#[tokio::test]
+async fn a_wait_for_a_task_does_not_keep_others_from_being_served() {
+    let cases = r#"*'"name":"quick"'*) result "$id" '{"quick":true}';;"#;
+    let (session, seen) = asking(cases, |_| {}).await;
+    let (a, given) = (of(Era::Modern, "a"), params("{}"));
+    let result = Subject::Other { method: "tasks/result".into() };
+    let waiting = session.call(&result, &given, &a);
+    let quick = async {
+        seen.times(1, "tasks/result").await;
+        complete(call_by(&session, "quick", &a).await)
+    };
+    tokio::select! {
+        outcome = waiting => panic!("it ended: {outcome:?}"),
+        quick = quick => assert_eq!(quick.as_str(), r#"{"quick":true}"#),
+    }
 }
 
 #[tokio::test]

@@ -199,8 +199,8 @@ async fn a_resource_of_a_legacy_server_is_subscribed_to_once_and_ended_with_the_
 
 #[tokio::test]
 async fn nothing_is_watched_where_a_server_has_no_subscriptions() {
-    for era in [Era::Legacy, Era::Modern] {
-        let (config, seen) = server(era, r#"{"resources":{}}"#, LEGACY);
+    for (era, capabilities) in [(Era::Legacy, r#"{"tools":{}}"#), (Era::Modern, r#"{"resources":{}}"#)] {
+        let (config, seen) = server(era, capabilities, LEGACY);
         let session = factory(config).0.open(&profile(era)).await.unwrap();
         let refused = watch(&session, "a:1", &Arc::default()).await.unwrap_err();
         assert_eq!(refused, CallerError::UnknownMethod { method: "resources/subscribe".into() }.into());
@@ -258,6 +258,31 @@ async fn a_server_that_does_not_listen_is_not_asked_again_and_again() {
     assert!(watch(&session, "a:1", &Arc::default()).await.is_err());
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(seen.count("subscriptions/listen"), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_has_listened_is_asked_again_whatever_it_says_later() {
+    // The second time it refuses.
+    let cases = r#"*subscriptions/listen*) listen=$id; asked=$((asked + 1)); wanted=${line#*'"notifications":'}
+        wanted=${wanted%%,'"_meta"'*}
+        if [ $asked = 2 ]; then say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32603,\"message\":\"no\"}}"
+        else note notifications/subscriptions/acknowledged \
+            "{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":$id},\"notifications\":$wanted}"; fi;;
+    *'"name":"end"'*) result "$listen" '{"resultType":"complete"}'; result "$id" '{}';;"#;
+    let (config, seen) = server(Era::Modern, ANNOUNCES, cases);
+    let (factory, ear) = factory(config);
+    let session = factory.open(&profile(Era::Modern)).await.unwrap();
+    seen.times(1, "subscriptions/listen").await;
+    result(&session, "end", "{}").await;
+    seen.times(2, "subscriptions/listen").await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(ear.changes.load(Ordering::Relaxed), 0);
+    // Whoever comes now does not wait for the end of the pause.
+    let watcher = Arc::new(Watcher::default());
+    let watching = tokio::time::timeout(Duration::from_millis(900), watch(&session, "a:1", &watcher));
+    let _watch = watching.await.expect("an answer at once").unwrap();
+    assert_eq!(seen.count("subscriptions/listen"), 3);
+    until("the news is told", || ear.changes.load(Ordering::Relaxed) == 3).await;
 }
 
 #[tokio::test]

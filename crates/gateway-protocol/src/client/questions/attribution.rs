@@ -1,4 +1,6 @@
-use gateway_domain::SessionKey;
+use gateway_domain::{SessionKey, Subject};
+
+use crate::method;
 
 /// A call under way in a session, when a question comes that no stream ties to one.
 #[derive(Debug, Clone, Copy)]
@@ -22,16 +24,30 @@ pub enum Attribution {
     Unclear,
 }
 
-/// Which call a question belongs to: the only one that runs; of several of one legacy client, which is asked in its
-/// session whichever it is, the one that began last. Calls that wait for answers are looked at only if none runs.
+/// Which call a question belongs to: the only one under way; of several of one legacy client, which is asked in its
+/// session whichever it is, the one that began last, of those that run if any does. A call that waits for answers may
+/// be asked more at any time, so that of several others nobody knows.
 pub fn attribute<'a>(calls: impl IntoIterator<Item = Candidate<'a>>) -> Attribution {
-    let calls = relevant(calls);
-    let Some(last) = calls.iter().max_by_key(|candidate| candidate.call) else { return Attribution::Nobody };
-    let one_client = matches!(last.owner, SessionKey::Legacy { .. })
-        && calls.iter().all(|candidate| candidate.owner == last.owner);
-    match calls.len() == 1 || one_client {
-        true => Attribution::Call(last.call),
-        false => Attribution::Unclear,
+    let calls: Vec<_> = calls.into_iter().collect();
+    let Some(first) = calls.first() else { return Attribution::Nobody };
+    let one_client = matches!(first.owner, SessionKey::Legacy { .. })
+        && calls.iter().all(|candidate| candidate.owner == first.owner);
+    if calls.len() > 1 && !one_client {
+        return Attribution::Unclear;
+    }
+    let last = calls.iter().max_by_key(|candidate| (!candidate.parked, candidate.call)).unwrap_or(first);
+    Attribution::Call(last.call)
+}
+
+/// Whether a legacy server may need answers for this. Looks at a core task do not: they come while another request
+/// waits for its result.
+pub fn may_ask(subject: &Subject) -> bool {
+    match subject {
+        Subject::Completion(_) | Subject::Task { .. } => false,
+        Subject::Other { method } => {
+            ![method::TASKS_GET, method::TASKS_CANCEL, "tasks/list"].contains(&&**method)
+        }
+        Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => true,
     }
 }
 

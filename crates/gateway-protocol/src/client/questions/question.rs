@@ -34,6 +34,7 @@ pub struct Question {
     kind: Kind,
     /// `{method, params}` without what belongs to the hop.
     request: RawJson,
+    guessed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +76,18 @@ impl Question {
         let deepest = RawJson::parse(format!("[[[{text}]]]")).and_then(|_| RawJson::parse(text));
         let request_id = request.id.clone();
         deepest
-            .map(|request| Self { id: request_id, kind, request })
+            .map(|request| Self { id: request_id, kind, request, guessed: false })
             .map_err(|_| "the params are nested too deep")
+    }
+
+    /// The same, given to a call that it may not be about.
+    pub fn guessed(self) -> Self {
+        Self { guessed: true, ..self }
+    }
+
+    /// Whether the call it was given to need not be the one it is about, so that it may outlive it.
+    pub fn is_guessed(&self) -> bool {
+        self.guessed
     }
 
     /// The id of the server's request.

@@ -194,11 +194,11 @@ proptest! {
         let possible: Vec<_> = candidates.iter().filter(|candidate| candidate.parked != any_runs).collect();
         match attribute(candidates.iter().copied()) {
             Attribution::Nobody => prop_assert!(candidates.is_empty()),
-            Attribution::Unclear => prop_assert!(possible.len() > 1),
+            Attribution::Unclear => prop_assert!(candidates.len() > 1),
             Attribution::Call(call) => {
                 let owner = candidates[usize::try_from(call).unwrap()].owner;
                 prop_assert!(possible.iter().any(|candidate| candidate.call == call));
-                prop_assert!(possible.iter().all(|candidate| candidate.owner == owner));
+                prop_assert!(candidates.iter().all(|candidate| candidate.owner == owner));
             }
         }
     }
@@ -221,11 +221,14 @@ fn the_call_that_a_question_belongs_to() {
     for (calls, asked, logged) in [
         (vec![], Nobody, Nobody),
         (vec![running(4, &m)], Call(4), Call(4)),
-        (vec![parked(3, &m), running(4, &m)], Call(4), Call(4)),
+        (vec![parked(3, &m), running(4, &m)], Unclear, Call(4)),
+        (vec![parked(3, &m)], Call(3), Call(3)),
         (vec![running(4, &m), running(5, &m)], Unclear, Unclear),
         (vec![running(5, &a), running(4, &a)], Call(5), Unclear),
         (vec![running(4, &a), running(5, &b)], Unclear, Unclear),
-        (vec![running(4, &a), parked(5, &b)], Call(4), Call(4)),
+        (vec![running(4, &a), parked(5, &b)], Unclear, Call(4)),
+        (vec![running(4, &a), parked(5, &a)], Call(4), Call(4)),
+        (vec![parked(6, &a), parked(5, &a)], Call(6), Unclear),
         (vec![parked(4, &a)], Call(4), Call(4)),
         (vec![parked(4, &m), parked(5, &m)], Unclear, Unclear),
     ] {
