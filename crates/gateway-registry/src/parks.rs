@@ -56,25 +56,20 @@ impl Parks {
     /// after the end; then the call is given up.
     pub(crate) fn put(&self, owner: Owner, park: Park) -> Result<ParkId, Error> {
         let id = unguessable();
-        let put = {
-            let mut shelf = self.shelf();
-            let limit = shelf.max();
-            let put = shelf.put(id.clone(), owner, park, Instant::now());
-            (put, limit)
-        };
+        let put = self.shelf().put(id.clone(), owner, park, Instant::now());
         self.changed.notify_one();
         // Whatever goes is dropped here, outside the lock: that tells its downstream.
         match put {
-            (Put::Kept { instead }, _) => {
+            Put::Kept { instead } => {
                 if let Some(park) = instead {
                     tracing::debug!(downstream = %park.downstream.name, "the oldest of too many parked calls is given up");
                 }
                 Ok(id)
             }
-            (Put::Full(_), limit) => {
+            Put::Full(_, limit) => {
                 Err(CallerError::Overloaded { what: "calls that wait for answers", limit }.into())
             }
-            (Put::Closed(_), _) => Err(CallerError::SessionClosed.into()),
+            Put::Closed(_) => Err(CallerError::SessionClosed.into()),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, atomic::Ordering::SeqCst};
 
 use gateway_domain::{
-    Call, CallerError, Dispatcher, DownstreamFault, Event, EventSink, Outcome, RawObject, SessionKey, Sessions, Subject,
-    Target, TaskAct, TaskHandle, TaskSupport,
+    Call, CallerError, Dispatcher, DownstreamFault, Event, EventSink, Outcome, RawObject, SessionKey,
+    Sessions, Subject, Target, TaskAct, TaskHandle, TaskSupport,
 };
 use gateway_registry::{Manager, ManagerConfig, PoolConfig};
 use tokio::time::{Duration, Instant};
