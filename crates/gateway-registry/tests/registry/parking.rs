@@ -106,6 +106,24 @@ async fn what_ends_gives_up_what_waits_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_ends_while_a_call_goes_on_leaves_no_park() {
+    for mode in [PerClient, Shared] {
+        let fake = Fake::new(Speaks::Legacy);
+        let manager = manager(&fake, mode, 4);
+        let client = legacy("a");
+        let asked = ask(&manager, &client, "ask").await;
+        let resumed = tokio::spawn({
+            let (manager, client) = (manager.clone(), client.clone());
+            async move { answer(&manager, &client, &asked, Some("ask slowly")).await }
+        });
+        tokio::time::sleep(SECOND / 2).await;
+        manager.end(client.key()).await;
+        assert!(resumed.await.unwrap().is_err(), "{mode:?}");
+        assert_eq!((fake.parked.load(SeqCst), manager.counts(&name("fake")).unwrap().parked), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_handed_out_session_takes_its_parks_along() {
     let fake = Fake::new(Speaks::Legacy);
     let manager = manager(&fake, PerClient, 4);
