@@ -64,4 +64,4 @@ pub use instructions::merge_instructions;
 pub use listing::Listing;
 pub use page::{CursorFault, PageError, page, page_of};
 pub use resolve::{ResolveError, resolve};
-pub use uri::{Owned, Owners, Ownership, UriTemplate, has_scheme, mark_uri, unmark_uri};
+pub use uri::{Effort, Owned, Owners, Ownership, UriTemplate, has_scheme, mark_uri, unmark_uri};

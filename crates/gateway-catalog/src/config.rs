@@ -47,6 +47,8 @@ pub struct CatalogConfig {
     pub links: usize,
     /// How many downstreams are asked at the same time for a resource that nobody is known to have. Default 8.
     pub asked_at_once: usize,
+    /// How long finding out who watches a resource may take, and having that watch it. Default 10 s.
+    pub subscribe_timeout: Duration,
     /// The most bytes that the instructions of all downstreams have together. Default 16 KiB.
     pub instructions_bytes: usize,
     /// The extensions that are offered to clients if a downstream has them. Default MCP Apps and Tasks.
@@ -73,6 +75,7 @@ impl Default for CatalogConfig {
             private_ttl: Duration::from_secs(300),
             links: 10_000,
             asked_at_once: 8,
+            subscribe_timeout: Duration::from_secs(10),
             instructions_bytes: 16 * 1024,
             extensions: ["io.modelcontextprotocol/ui", "io.modelcontextprotocol/tasks"]
                 .map(Into::into)

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_aggregate::{Owners, UriTemplate, mark_uri};
+use gateway_aggregate::{Effort, Owners, UriTemplate, mark_uri};
 use gateway_domain::{
     Caller, CatalogEntry, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange, InternalError,
     ListKind, ListRemark, NAMESPACE_SEPARATOR, OfferedTool, SessionKey, Tool, View,
@@ -217,15 +217,17 @@ impl Shared {
     pub(crate) fn private_templates(&self, whose: For<'_>, uri: &str) -> Vec<DownstreamName> {
         let sources = self.sources();
         let private = sources.iter().filter(|tracked| !tracked.source.is_public && tracked.source.enabled);
-        let has_it = |tracked: &&Arc<Tracked>| {
+        let mut effort = Effort::default();
+        let mut has_it = |tracked: &&Arc<Tracked>| {
             let key = key(ListKind::ResourceTemplates, tracked, whose.caller, &whose.exchange.session);
             let Some(content) = self.routes.get(&key) else { return false };
-            let matches = |item: &Arc<Item>| {
-                *item.own == *uri || UriTemplate::parse(&item.own).is_some_and(|known| known.matches(uri))
+            let mut matches = |item: &Arc<Item>| {
+                let mut known = || UriTemplate::parse(&item.own)?.matches_within(uri, &mut effort);
+                *item.own == *uri || known().unwrap_or(false)
             };
-            content.items().iter().any(matches)
+            content.items().iter().any(&mut matches)
         };
-        private.filter(has_it).map(|tracked| tracked.source.name.clone()).collect()
+        private.filter(|tracked| has_it(tracked)).map(|tracked| tracked.source.name.clone()).collect()
     }
 
     /// The tools of private downstreams as this caller is shown them.
@@ -234,17 +236,19 @@ impl Shared {
         whose: For<'_>,
         lists: &[(DownstreamName, Content, Hints)],
     ) -> Vec<CatalogEntry> {
-        let entry = |name: &DownstreamName, tool: &Tool| match whose.view {
+        let mut effort = Effort::default();
+        let mut entry = |name: &DownstreamName, tool: &Tool| match whose.view {
             View::Downstream(_) => CatalogEntry::unprefixed(name.as_str(), tool.clone()),
             View::All => {
-                let shown = uris::in_tool(tool, &mut |uri| self.shown_uri(whose.caller, name, uri));
+                let shown =
+                    uris::in_tool(tool, &mut |uri| self.shown_uri(whose.caller, name, uri, &mut effort));
                 CatalogEntry::new(name.as_str(), shown.unwrap_or_else(|| tool.clone()))
             }
         };
-        let all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
+        let mut all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
             content.tools().iter().map(|offered| entry(name, &offered.tool)).collect()
         };
-        lists.iter().flat_map(all).collect()
+        lists.iter().flat_map(&mut all).collect()
     }
 
     /// The same of another list.
@@ -261,9 +265,10 @@ impl Shared {
             items.map(|skeleton| (skeleton, name.clone())).collect::<Vec<_>>()
         };
         let owners: HashMap<_, _> = lists.iter().flat_map(own).collect();
-        let shown = |name: &DownstreamName, item: &Arc<Item>| match (whose.view, list) {
+        let mut effort = Effort::default();
+        let mut shown = |name: &DownstreamName, item: &Arc<Item>| match (whose.view, list) {
             (View::All, ListKind::Resources) => {
-                Shown::under(list, self.shown_uri(whose.caller, name, &item.own), name, item)
+                Shown::under(list, self.shown_uri(whose.caller, name, &item.own, &mut effort), name, item)
             }
             (View::All, ListKind::ResourceTemplates)
                 if owners.get(&UriTemplate::skeleton(&item.own)) != Some(name) =>
@@ -272,25 +277,28 @@ impl Shared {
             }
             (view, list) => Shown::of(list, view, &ownership, name, item),
         };
-        let all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
+        let mut all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
             content.items().iter().map(|item| shown(name, item)).collect()
         };
-        lists.iter().flat_map(all).collect()
+        lists.iter().flat_map(&mut all).collect()
     }
 
     /// How a URI of this downstream is shown to a caller on `/mcp`; `None`: as it is. What is shown as it is, and
-    /// on no shared list, is remembered, so that a read of it finds the downstream.
+    /// on no shared list, is remembered, so that a read of it finds the downstream. What takes too much effort to tell
+    /// is left as it is.
     pub(crate) fn shown_uri(
         &self,
         caller: &Caller,
         downstream: &DownstreamName,
         uri: &str,
+        effort: &mut Effort,
     ) -> Option<String> {
         let ownership = self.ownership();
-        if let Some(marked) = ownership.shown_uri(downstream.as_str(), uri) {
+        let owners = ownership.owners_within(uri, effort)?;
+        if let Some(marked) = owners.shown_uri(downstream.as_str(), uri) {
             return Some(marked);
         }
-        if ownership.owners(uri) != Owners::Unknown {
+        if owners != Owners::Unknown {
             return None;
         }
         let other = self.links.owner(caller, uri).filter(|owner| owner != downstream);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_domain::{
     Call, CallerError, Directory, Dispatcher, DownstreamName, Error, ListKind, OfferedTool, Outcome,
-    RawObject, Reference, Subject, Target, TaskSupport, View,
+    RawObject, Reference, Sessions, Subject, Target, TaskSupport, View,
 };
 
 use crate::{
@@ -137,13 +137,7 @@ impl<D> Resolve<D> {
         subject: impl Fn(Arc<str>) -> Subject,
     ) -> Result<Route, Error> {
         let is_read = matches!(subject(uri.clone()), Subject::Resource { .. });
-        let find = || if is_read { self.owner(whose, uri) } else { self.owner_of_template(whose, uri) };
-        let mut found = find();
-        if matches!(found, Whose::Nobodys) {
-            self.catalog.patience(whose.view).await;
-            found = find();
-        }
-        let candidates = match found {
+        let candidates = match self.find(whose, uri, is_read).await {
             Whose::Of(downstream, own) => return Ok(Route::To(downstream, subject(own))),
             Whose::OneOf(candidates) => candidates,
             Whose::Nobodys => self.candidates(if is_read { "resources" } else { "completions" }),
@@ -152,6 +146,18 @@ impl<D> Resolve<D> {
             Ok([only]) => Ok(Route::To(only, subject(uri.clone()))),
             Err(none) if none.is_empty() => Err(resource_unknown(uri)),
             Err(candidates) => Ok(Route::ToAny(candidates, subject(uri.clone()))),
+        }
+    }
+
+    /// Who has a resource, or the template if it is not to be read.
+    async fn find(&self, whose: For<'_>, uri: &Arc<str>, is_read: bool) -> Whose {
+        let find = || if is_read { self.owner(whose, uri) } else { self.owner_of_template(whose, uri) };
+        match find() {
+            Whose::Nobodys => {
+                self.catalog.patience(whose.view).await;
+                find()
+            }
+            found => found,
         }
     }
 
@@ -167,7 +173,7 @@ impl<D> Resolve<D> {
 }
 
 #[async_trait]
-impl<D: Dispatcher + 'static> Dispatcher for Resolve<D> {
+impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
     async fn dispatch(&self, mut call: Call) -> Result<Outcome, Error> {
         let Target::Exposed { view, subject } = &call.target else {
             follows(&call)?;
@@ -210,7 +216,7 @@ impl<D> Resolve<D> {
             _ => return None,
         };
         let (shared, caller) = (self.catalog.shared.clone(), call.caller.clone());
-        Some(Words { shared, caller, downstream: downstream.clone(), said })
+        Some(Words::new(shared, caller, downstream.clone(), said))
     }
 }
 

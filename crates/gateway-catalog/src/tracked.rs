@@ -263,6 +263,11 @@ impl Tracked {
         self.state().peer.as_ref().is_none_or(|peer| peer.capabilities.contains(capability))
     }
 
+    /// Whether it says, or does not say yet, that its resources can be watched.
+    pub(crate) fn may_be_watched(&self) -> bool {
+        self.state().peer.as_ref().is_none_or(PeerInfo::may_have_subscriptions)
+    }
+
     pub(crate) fn is_settled(&self) -> bool {
         self.settled.load(Ordering::Acquire)
     }

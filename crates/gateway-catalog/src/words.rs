@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_aggregate::mark_uri;
+use gateway_aggregate::{Effort, mark_uri};
 use gateway_domain::{Caller, DownstreamName, Outcome, PeerError, RawJson, RawObject};
 
 use crate::{
@@ -10,10 +10,10 @@ use crate::{
 
 /// Puts what a downstream said into the words of a client on `/mcp`: URIs that would lead elsewhere are marked.
 pub(crate) struct Words {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) caller: Caller,
-    pub(crate) downstream: DownstreamName,
-    pub(crate) said: Said,
+    shared: Arc<Shared>,
+    caller: Caller,
+    downstream: DownstreamName,
+    said: Said,
 }
 
 /// What it was said about.
@@ -28,6 +28,10 @@ pub(crate) enum Said {
 }
 
 impl Words {
+    pub(crate) fn new(shared: Arc<Shared>, caller: Caller, downstream: DownstreamName, said: Said) -> Self {
+        Self { shared, caller, downstream, said }
+    }
+
     pub(crate) fn put(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Complete(result) => Outcome::Complete(self.result(result)),
@@ -40,16 +44,19 @@ impl Words {
     /// recognise by what both begin with: below a marked one all are marked.
     pub(crate) fn updated(&self, params: RawObject) -> RawObject {
         let is_marked = matches!(&self.said, Said::Resource { asked, own } if asked != own);
-        let mut words = |uri: &str| match is_marked {
-            true => self.uri(uri).or_else(|| mark_uri(self.downstream.as_str(), uri)),
-            false => self.uri(uri),
+        let mut effort = Effort::default();
+        let mut words = |uri: &str| match self.uri(uri, &mut effort) {
+            None if is_marked => mark_uri(self.downstream.as_str(), uri),
+            shown => shown,
         };
         let changed = uris::in_member(&params, "uri", &mut words);
         parsed(changed, params)
     }
 
     fn result(&self, result: RawObject) -> RawObject {
-        let words = &mut |uri: &str| self.uri(uri);
+        // Of one result with all its links, however many.
+        let mut effort = Effort::default();
+        let words = &mut |uri: &str| self.uri(uri, &mut effort);
         let changed = match self.said {
             Said::Resource { .. } => uris::in_contents(&result, words),
             // Most results have nothing to do with resources, and are not looked into.
@@ -64,18 +71,19 @@ impl Words {
     fn error(&self, error: PeerError) -> PeerError {
         let Said::Resource { asked, own } = &self.said else { return error };
         let data = error.raw.get_object("data").filter(|_| asked != own);
-        let data = data.and_then(|data| uris::in_member(&data, "uri", &mut |uri| self.uri(uri)));
+        let mut words = |uri: &str| self.uri(uri, &mut Effort::default());
+        let data = data.and_then(|data| uris::in_member(&data, "uri", &mut words));
         let changed = data.map(|data| error.raw.edit().set("data", data.as_bytes()).finish());
         PeerError { raw: parsed(changed, error.raw), ..error }
     }
 
-    fn uri(&self, uri: &str) -> Option<String> {
+    fn uri(&self, uri: &str, effort: &mut Effort) -> Option<String> {
         if let Said::Resource { asked, own } = &self.said
             && *uri == **own
         {
             return (asked != own).then(|| asked.to_string());
         }
-        self.shared.shown_uri(&self.caller, &self.downstream, uri)
+        self.shared.shown_uri(&self.caller, &self.downstream, uri, effort)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, CallerError, ClientCapabilities, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange,
-    Outcome, SessionProfile,
+    Outcome, ParkId, SessionProfile,
 };
 use tokio::time::Instant;
 
@@ -16,8 +16,10 @@ use crate::{
     closing::side_by_side,
     commons::{ClientId, Commons},
     downstream::{Downstream, Link, Opened},
-    errand::{Attempt, Errand, parked},
+    errand::{Attempt, Errand, parked, waits_in},
     held::{Kept, PooledSession},
+    place::Purpose,
+    places::Tenant as _,
     single_flight::SingleFlight,
 };
 
@@ -45,12 +47,12 @@ impl OwnSession {
 
     /// A session that serves everybody is given but not kept: here it would have its place in the pool even
     /// when it has ended.
-    async fn open(self: Arc<Self>, profile: SessionProfile) -> Result<Obtained, Error> {
+    async fn open(self: Arc<Self>, purpose: Purpose, profile: SessionProfile) -> Result<Obtained, Error> {
         if let Some(kept) = self.kept.get() {
             return Ok(Obtained::Own(kept.lease()));
         }
         self.end_predecessor().await;
-        match self.downstream.open(&profile).await? {
+        match self.downstream.open(purpose, &profile).await? {
             Opened::Stateless(kept) => Ok(Obtained::ForAll(kept)),
             Opened::Legacy(pooled) => {
                 let closed = || DownstreamFault::Closed.before(&self.downstream.name);
@@ -107,9 +109,17 @@ impl ClientSession {
     /// . Dropping the future does not stop what it has begun.
     pub async fn close(&self) {
         let slots = self.slots().take().unwrap_or_default();
-        self.commons.client_ends(self.id);
         let kept = slots.into_values().filter_map(|slot| slot.kept.get().cloned());
-        side_by_side(kept.map(Kept::end)).await;
+        // Taken away first, so that what is parked from now on is known to have nowhere to go on.
+        let taken: Vec<_> = kept.map(|kept| (kept.give_up(), kept)).collect();
+        self.commons.client_ends(self.id);
+        let end = async |(pooled, kept): (Option<PooledSession>, Arc<Kept>)| {
+            if let Some(pooled) = pooled {
+                pooled.discard().await;
+            }
+            kept.gone().await;
+        };
+        side_by_side(taken.into_iter().map(end)).await;
     }
 
     /// Gives up the sessions that have been idle longer than their downstream's time-to-live, for
@@ -150,7 +160,7 @@ impl ClientSession {
     pub(crate) async fn attempt(&self, call: &Errand<'_>) -> Attempt {
         let link = tokio::select! {
             biased;
-            link = self.link(&call.downstream, call.exchange) => link,
+            link = self.link(Purpose::Calls, &call.downstream, call.exchange) => link,
             error = call.downstream.health.overdue() => Err(error),
         };
         let link = match link {
@@ -158,19 +168,33 @@ impl ClientSession {
             Err(error) => return call.not_begun(error),
         };
         let mut attempt = call.attempt_on(link, Some(self.id)).await;
-        if self.is_closed()
-            && let Some(park) = attempt.park()
-        {
-            // Nobody else gives up what was parked after the end.
-            self.commons.parks.abandon(park);
-            attempt.result = Err(CallerError::SessionClosed.into());
-        }
+        attempt.result = self.unless_closed(attempt.result);
         attempt
+    }
+
+    /// Goes on with a parked call.
+    async fn resume(&self, call: &Call, park: &ParkId) -> Result<Outcome, Error> {
+        if self.is_closed() {
+            return Err(CallerError::SessionClosed.into());
+        }
+        self.unless_closed(self.commons.resume(call, park).await)
+    }
+
+    /// Nobody else gives up what was parked after the end.
+    fn unless_closed(&self, result: Result<Outcome, Error>) -> Result<Outcome, Error> {
+        match waits_in(&result) {
+            Some(park) if self.is_closed() => {
+                self.commons.parks.abandon(park);
+                Err(CallerError::SessionClosed.into())
+            }
+            _ => result,
+        }
     }
 
     /// The session that a call of this client uses.
     pub(crate) async fn link(
         &self,
+        purpose: Purpose,
         downstream: &Arc<Downstream>,
         exchange: &Exchange,
     ) -> Result<Link, Error> {
@@ -184,25 +208,31 @@ impl ClientSession {
         match downstream.mode {
             SessionMode::Shared => {
                 let capabilities = ClientCapabilities::none();
-                let opened = downstream.open(&SessionProfile { era: exchange.era, capabilities }).await?;
+                let profile = SessionProfile { era: exchange.era, capabilities };
+                let opened = downstream.open(purpose, &profile).await?;
                 Ok(match opened {
                     Opened::Stateless(kept) => Link::Stateless(kept),
                     Opened::Legacy(pooled) => Link::Taken(pooled),
                 })
             }
-            SessionMode::PerClient => self.hold(downstream, exchange).await,
+            SessionMode::PerClient => self.hold(purpose, downstream, exchange).await,
         }
     }
 
     /// The session this client keeps to the downstream, opened if need be.
-    async fn hold(&self, downstream: &Arc<Downstream>, exchange: &Exchange) -> Result<Link, Error> {
+    async fn hold(
+        &self,
+        purpose: Purpose,
+        downstream: &Arc<Downstream>,
+        exchange: &Exchange,
+    ) -> Result<Link, Error> {
         let slot = match self.slot(downstream)? {
             Slot::Ready(held) => return Ok(attended(held, exchange)),
             Slot::ToOpen(slot) => slot,
         };
         let capabilities = exchange.capabilities.clone();
         let profile = SessionProfile { era: exchange.era, capabilities };
-        let obtained = slot.opening.join(|| slot.clone().open(profile)).await?;
+        let obtained = slot.opening.join(|| slot.clone().open(purpose, profile)).await?;
         drop(slot);
         if self.is_closed() {
             // Closed while the session was being opened: it ends with the last who waited for it.
@@ -258,10 +288,7 @@ impl ClientSession {
 impl Dispatcher for ClientSession {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         if let Some(park) = parked(&call) {
-            return match self.is_closed() {
-                true => Err(CallerError::SessionClosed.into()),
-                false => self.commons.resume(&call, park).await,
-            };
+            return self.resume(&call, park).await;
         }
         let first = self.attempt(&Errand::find(&call, &self.commons)?).await;
         if !first.may_try_again {

@@ -21,7 +21,8 @@ pub struct ManagerConfig {
     /// waited for a minute; else the call that asks is refused. Default 1,024.
     pub max_parks: usize,
     /// How many of them may be one caller's; without a known caller, one legacy session's. Beyond it the oldest of
-    /// them is given up. Default 16.
+    /// them is given up if it has waited for a minute; else the call that asks is refused. Modern callers that are not
+    /// known cannot be told apart, and have the other bound alone. Default 16.
     pub max_parks_per_caller: usize,
     /// How long a call waits for answers. Default 10 min.
     pub park_time: Duration,

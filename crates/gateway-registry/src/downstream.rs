@@ -82,8 +82,8 @@ impl Link {
     /// Keeps the session for a call that waits.
     pub(crate) fn rest(self) -> Lease {
         match self {
-            Self::Stateless(kept) => Lease::Kept(kept.lease().rest()),
-            Self::Held(held) => Lease::Kept(held.rest()),
+            Self::Stateless(kept) => Lease::Stateless(kept),
+            Self::Held(held) => Lease::Held(held.rest()),
             Self::Taken(pooled) => Lease::Taken(pooled),
         }
     }
@@ -100,7 +100,9 @@ impl Link {
 /// The session of a call that waits.
 #[derive(Debug)]
 pub(crate) enum Lease {
-    Kept(Resting),
+    /// It serves everybody, so nobody's rest says anything about it.
+    Stateless(Arc<Kept>),
+    Held(Resting),
     Taken(Pooled<Arc<dyn DownstreamSession>>),
 }
 
@@ -108,7 +110,8 @@ impl Lease {
     /// Whether the session has been taken away, to make room or because its client ended.
     pub(crate) fn is_given_up(&self) -> bool {
         match self {
-            Self::Kept(resting) => resting.held().kept().is_given_up(),
+            Self::Stateless(kept) => kept.is_given_up(),
+            Self::Held(resting) => resting.held().kept().is_given_up(),
             Self::Taken(_) => false,
         }
     }
@@ -116,7 +119,8 @@ impl Lease {
     /// The call goes on.
     pub(crate) fn wake(self) -> Link {
         match self {
-            Self::Kept(resting) => Link::Held(resting.held().clone()),
+            Self::Stateless(kept) => Link::Stateless(kept),
+            Self::Held(resting) => Link::Held(resting.held().clone()),
             Self::Taken(pooled) => Link::Taken(pooled),
         }
     }
@@ -242,7 +246,11 @@ impl Downstream {
     }
 
     /// Opens a session for a caller of `profile`; one that serves everybody is kept and shared.
-    pub(crate) async fn open(self: &Arc<Self>, profile: &SessionProfile) -> Result<Opened, Error> {
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        purpose: Purpose,
+        profile: &SessionProfile,
+    ) -> Result<Opened, Error> {
         if let Some(held) = self.stateless(profile.era) {
             return Ok(Opened::Stateless(held));
         }
@@ -251,7 +259,7 @@ impl Downstream {
                 Era::Modern => &self.opening_modern,
                 Era::Legacy => &self.opening_legacy,
             };
-            let found = opening.join(|| self.clone().find_out_for_calls(profile.clone())).await?;
+            let found = opening.join(|| self.clone().find_out_for_calls(purpose, profile.clone())).await?;
             // Nobody has to wait for one another any more; who was first finds the session idle.
             if let Found::Stateless(held) = found {
                 return Ok(Opened::Stateless(held));
@@ -259,17 +267,21 @@ impl Downstream {
         }
         // Asked for as what is kept, so that callers of both eras use the same idle sessions.
         let legacy = SessionProfile { era: Era::Legacy, ..profile.clone() };
-        self.open_unknown(Purpose::Calls, &legacy).await
+        self.open_unknown(purpose, &legacy).await
     }
 
-    async fn find_out_for_calls(self: Arc<Self>, profile: SessionProfile) -> Result<Found, Error> {
+    async fn find_out_for_calls(
+        self: Arc<Self>,
+        purpose: Purpose,
+        profile: SessionProfile,
+    ) -> Result<Found, Error> {
         if let Some(held) = self.stateless(profile.era) {
             return Ok(Found::Stateless(held));
         }
         if self.is_legacy_for(profile.era) {
             return Ok(Found::Legacy { listing: None });
         }
-        match self.open_unknown(Purpose::Calls, &profile).await? {
+        match self.open_unknown(purpose, &profile).await? {
             Opened::Stateless(held) => Ok(Found::Stateless(held)),
             // It was never used, so it may go to any client of that profile.
             Opened::Legacy(_) => Ok(Found::Legacy { listing: None }),
@@ -459,7 +471,7 @@ impl Downstream {
             return Ok(());
         }
         let patience = match purpose {
-            Purpose::Calls => self.pool.acquire_timeout(),
+            Purpose::Calls | Purpose::Watches => self.pool.acquire_timeout(),
             // Its predecessors' own bounds for closing.
             Purpose::Lists | Purpose::Probes => Duration::MAX,
         };

@@ -118,11 +118,16 @@ impl<'a> Errand<'a> {
     }
 
     fn park(&self, park: Park) -> Result<ParkId, Error> {
-        let id = self.commons.parks.put(self.owner(), park)?;
+        let (id, is_given_up) = self.commons.parks.put(self.owner(), park)?;
         if self.downstream.is_closed() {
             // Nobody else gives up what was parked after the end.
             self.commons.parks.abandon(&id);
             return Err(DownstreamFault::Closed.during(&self.downstream.name));
+        }
+        if is_given_up {
+            // Its client has ended meanwhile, or its session had to make room: the same as if that had come a moment later.
+            self.commons.parks.abandon(&id);
+            return Err(CallerError::SessionClosed.into());
         }
         Ok(id)
     }
@@ -242,12 +247,12 @@ impl Attempt {
         }
         result
     }
+}
 
-    /// Where the call waits, if it does.
-    pub(crate) fn park(&self) -> Option<&ParkId> {
-        match &self.result {
-            Ok(Outcome::InputRequired(InputRequired { state: State::Parked(park), .. })) => Some(park),
-            _ => None,
-        }
+/// Where a call waits, if it does.
+pub(crate) fn waits_in(result: &Result<Outcome, Error>) -> Option<&ParkId> {
+    match result {
+        Ok(Outcome::InputRequired(InputRequired { state: State::Parked(park), .. })) => Some(park),
+        _ => None,
     }
 }

@@ -36,6 +36,8 @@ struct State {
     resting: usize,
     /// When the last use ended or came to rest.
     last_use: Instant,
+    /// Whether it had to go for others while its users only waited.
+    made_room: bool,
     /// The client it was told of, if any.
     client: Option<Weak<dyn ClientLink>>,
 }
@@ -74,7 +76,14 @@ impl Kept {
         Self {
             session,
             presence,
-            state: Mutex::new(State { pooled, users, resting: 0, last_use: Instant::now(), client: None }),
+            state: Mutex::new(State {
+                pooled,
+                users,
+                resting: 0,
+                last_use: Instant::now(),
+                made_room: false,
+                client: None,
+            }),
             places,
         }
     }
@@ -133,6 +142,11 @@ impl Kept {
         self.state().pooled.is_none()
     }
 
+    /// Whether the session had to go for others while its users only waited.
+    pub(crate) fn made_room(&self) -> bool {
+        self.state().made_room
+    }
+
     /// Closes the session, from the users too: their calls fail. Returns when it is gone and its place in the
     /// pool is free, whoever ends it. Dropping the future does not stop what it has begun.
     pub(crate) async fn end(self: Arc<Self>) {
@@ -181,7 +195,12 @@ impl Tenant<Arc<dyn DownstreamSession>> for Kept {
 
     fn vacate_resting(&self) -> Option<PooledSession> {
         let mut state = self.state();
-        if state.rests() { state.pooled.take() } else { None }
+        if !state.rests() {
+            return None;
+        }
+        let taken = state.pooled.take();
+        state.made_room |= taken.is_some();
+        taken
     }
 
     fn give_up(&self) -> Option<PooledSession> {

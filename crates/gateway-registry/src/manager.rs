@@ -19,6 +19,7 @@ use crate::{
     commons::{Commons, Downstreams},
     downstream::{Downstream, Link, gone},
     errand::{Errand, parked},
+    place::Purpose,
     watches::{Spot, Watches},
 };
 
@@ -187,6 +188,15 @@ impl Manager {
     /// # Errors
     /// [`CallerError::UnknownDownstream`], or why no session could be opened.
     pub async fn listing_for(&self, name: &DownstreamName, exchange: &Exchange) -> Result<Arc<Held>, Error> {
+        self.session_for(Purpose::Calls, name, exchange).await
+    }
+
+    async fn session_for(
+        &self,
+        purpose: Purpose,
+        name: &DownstreamName,
+        exchange: &Exchange,
+    ) -> Result<Arc<Held>, Error> {
         let shared = &self.shared;
         let downstream = shared.commons.find(name)?;
         downstream.health.admits()?;
@@ -197,7 +207,7 @@ impl Manager {
             return Ok(Arc::new(downstream.listing().await?.lease()));
         }
         let client = shared.client(&exchange.session, &downstream).await?;
-        match client.link(&downstream, exchange).await? {
+        match client.link(purpose, &downstream, exchange).await? {
             Link::Stateless(kept) => Ok(Arc::new(kept.lease())),
             Link::Held(held) => Ok(Arc::new(held)),
             Link::Taken(_) => Err(InternalError { what: "a client's own session was taken from all" }.into()),
@@ -267,7 +277,12 @@ impl Dispatcher for Manager {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         let shared = &self.shared;
         if let Some(park) = parked(&call) {
-            return shared.commons.resume(&call, park).await;
+            // Of a client that holds nothing there is nothing to look after.
+            let client = shared.clients().get(&call.exchange.session).cloned();
+            return match client {
+                Some(client) => client.dispatch(call).await,
+                None => shared.commons.resume(&call, park).await,
+            };
         }
         let errand = Errand::find(&call, &shared.commons)?;
         if let Some((client, link)) = errand.session_of_task() {
@@ -337,11 +352,11 @@ impl Subscriptions for Manager {
             return Err(InternalError { what: "what is no downstream's resource was to be watched" }.into());
         };
         let shared = Arc::downgrade(&self.shared);
-        let open = move |spot: Arc<Spot>| {
+        let open = move |spot: Arc<Spot>, purpose| {
             let shared = shared.clone();
             async move {
                 let manager = Self { shared: shared.upgrade().ok_or(CallerError::SessionClosed)? };
-                manager.listing_for(&spot.downstream, &spot.exchange()).await
+                manager.session_for(purpose, &spot.downstream, &spot.exchange()).await
             }
         };
         self.shared.watches.watch(Spot::new(downstream, uri, exchange), open, updates).await

@@ -49,32 +49,32 @@ impl Parks {
         self.shelf().set_bounds(bounds);
     }
 
-    /// Keeps a call for its owner.
+    /// Keeps a call for its owner. Also whether its session has been taken away already: who takes one away later
+    /// finds the call here.
     ///
     /// # Errors
     /// [`CallerError::Overloaded`] when there are too many and none may go for it, [`CallerError::SessionClosed`]
     /// after the end; then the call is given up.
-    pub(crate) fn put(&self, owner: Owner, park: Park) -> Result<ParkId, Error> {
+    pub(crate) fn put(&self, owner: Owner, park: Park) -> Result<(ParkId, bool), Error> {
         let id = unguessable();
-        let put = {
+        let (put, is_given_up) = {
             let mut shelf = self.shelf();
-            let limit = shelf.max();
-            let put = shelf.put(id.clone(), owner, park, Instant::now());
-            (put, limit)
+            let is_given_up = park.lease.is_given_up();
+            (shelf.put(id.clone(), owner, park, Instant::now()), is_given_up)
         };
         self.changed.notify_one();
         // Whatever goes is dropped here, outside the lock: that tells its downstream.
         match put {
-            (Put::Kept { instead }, _) => {
+            Put::Kept { instead } => {
                 if let Some(park) = instead {
                     tracing::debug!(downstream = %park.downstream.name, "the oldest of too many parked calls is given up");
                 }
-                Ok(id)
+                Ok((id, is_given_up))
             }
-            (Put::Full(_), limit) => {
+            Put::Full(_, limit) => {
                 Err(CallerError::Overloaded { what: "calls that wait for answers", limit }.into())
             }
-            (Put::Closed(_), _) => Err(CallerError::SessionClosed.into()),
+            Put::Closed(_) => Err(CallerError::SessionClosed.into()),
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) type Presence = watch::Receiver<Option<Instant>>;
 pub(crate) enum Purpose {
     /// Calls, within the pool's bound.
     Calls,
+    /// Watching again what was watched before, in the same places; but those who only wait are left theirs.
+    Watches,
     /// Reading lists, in the one place beyond it.
     Lists,
     /// Finding out whether the downstream can be used, with a new session in a place of its own, so that no

@@ -326,7 +326,7 @@ impl<S: Session + 'static> Shared<S> {
     /// Waits for a place.
     async fn place(&self, purpose: Purpose) -> Result<Grant<S>, Error> {
         let (places, max) = match purpose {
-            Purpose::Calls => (&self.places, self.config.max),
+            Purpose::Calls | Purpose::Watches => (&self.places, self.config.max),
             Purpose::Lists => (&self.reserved, 1),
             Purpose::Probes => (&self.probes, 1),
         };
@@ -336,7 +336,8 @@ impl<S: Session + 'static> Shared<S> {
                 match tokio::time::timeout(self.config.acquire_timeout, waiting.granted()).await {
                     Ok(granted) => granted,
                     Err(_) => {
-                        let resting = places.take_resting(REST);
+                        let resting =
+                            (purpose != Purpose::Watches).then(|| places.take_resting(REST)).flatten();
                         let resting = resting.map(Grant::Occupied);
                         Some(resting.ok_or_else(|| DownstreamFault::Exhausted { max }.before(&self.name))?)
                     }
@@ -376,7 +377,8 @@ impl<S: Session + 'static> Shared<S> {
         purpose: Purpose,
         profile: SessionProfile,
     ) -> Pooled<S> {
-        let (reusable, was_idle, watched) = (purpose == Purpose::Calls, false, None);
+        let (reusable, was_idle, watched) =
+            (matches!(purpose, Purpose::Calls | Purpose::Watches), false, None);
         let live = Some((session, place));
         Pooled { live, reusable, was_idle, watched, profile, shared: self.clone() }
     }
@@ -397,7 +399,7 @@ impl<S: Session + 'static> Shared<S> {
             return Idled::Reusable(state.idle.remove(at).session);
         }
         let ended = state.idle.iter().position(|idle| !idle.session.is_open());
-        let full = purpose == Purpose::Calls && self.places.taken() + state.idle.len() > self.config.max;
+        let full = purpose != Purpose::Lists && self.places.taken() + state.idle.len() > self.config.max;
         let oldest = (full && !state.idle.is_empty()).then_some(0);
         match ended.or(oldest) {
             Some(at) => Idled::InTheWay(state.idle.remove(at).session),

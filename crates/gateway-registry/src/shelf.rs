@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::downstream::Identity;
 
 /// Whose something is that is kept for later: who else names it is told that it is not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub(crate) caller: Caller,
     pub(crate) key: SessionKey,
@@ -14,9 +14,19 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether both count towards the same bound. A legacy session without a known caller is a caller of its own.
+    /// Whether it is what `other` owns. A modern caller may declare other capabilities than before.
+    fn is(&self, other: &Self) -> bool {
+        self.caller == other.caller && self.downstream == other.downstream && self.group() == other.group()
+    }
+
+    /// Whether both count towards the same bound. A legacy session without a known caller is a caller of its own;
+    /// modern ones cannot be told apart, and none is to be in the way of all others.
     fn shares_bound(&self, other: &Self) -> bool {
-        self.caller == other.caller && (!self.caller.is_anonymous() || self.group() == other.group())
+        match (self.caller.is_anonymous(), self.group()) {
+            (true, None) => false,
+            (true, session) => other.caller.is_anonymous() && session == other.group(),
+            (false, _) => self.caller == other.caller,
+        }
     }
 
     fn group(&self) -> Option<&str> {
@@ -66,8 +76,8 @@ pub(crate) enum Put<T> {
         /// What had to go for it.
         instead: Option<T>,
     },
-    /// There is no room.
-    Full(T),
+    /// There is no room: the limit.
+    Full(T, usize),
     Closed(T),
 }
 
@@ -81,21 +91,25 @@ impl<K: Hash + Eq + Clone, T> Shelf<K, T> {
         self.bounds = bounds;
     }
 
-    /// Keeps `thing` under a new name. A caller with too many loses the oldest, which will hardly be asked for any
-    /// more; of others the oldest goes only if it has been there for the least time.
+    /// Keeps `thing` under a new name. Where a caller, or all together, have too many, the oldest goes, which will hardly
+    /// be asked for any more; but only if it has been there for the least time.
     pub(crate) fn put(&mut self, name: K, owner: Owner, thing: T, now: Instant) -> Put<T> {
         if self.closed {
             return Put::Closed(thing);
         }
+        let Bounds { max, per_caller, least, .. } = self.bounds;
         let own = |kept: &Thing<T>| kept.owner.shares_bound(&owner);
+        let is_old = |kept: &Thing<T>| now.saturating_duration_since(kept.since.0) >= least;
         let mut in_the_way = None;
-        if self.things.values().filter(|kept| own(kept)).count() >= self.bounds.per_caller {
-            in_the_way = self.oldest(own);
-        } else if self.things.len() >= self.bounds.max {
-            let least = self.bounds.least;
-            in_the_way = self.oldest(|kept| now.saturating_duration_since(kept.since.0) >= least);
+        if self.things.values().filter(|kept| own(kept)).count() >= per_caller {
+            in_the_way = self.oldest(|kept| own(kept) && is_old(kept));
             if in_the_way.is_none() {
-                return Put::Full(thing);
+                return Put::Full(thing, per_caller);
+            }
+        } else if self.things.len() >= max {
+            in_the_way = self.oldest(is_old);
+            if in_the_way.is_none() {
+                return Put::Full(thing, max);
             }
         }
         let instead = in_the_way.and_then(|name| self.things.remove(&name)).map(|kept| kept.thing);
@@ -107,7 +121,7 @@ impl<K: Hash + Eq + Clone, T> Shelf<K, T> {
 
     /// What `owner` has under this name, if its time is not over.
     pub(crate) fn get(&self, name: &K, owner: &Owner, now: Instant) -> Option<&T> {
-        let own = self.things.get(name).filter(|kept| kept.owner == *owner)?;
+        let own = self.things.get(name).filter(|kept| kept.owner.is(owner))?;
         (now < own.until).then_some(&own.thing)
     }
 
@@ -155,10 +169,6 @@ impl<K: Hash + Eq + Clone, T> Shelf<K, T> {
     /// For how long things are kept.
     pub(crate) fn time(&self) -> Duration {
         self.bounds.time
-    }
-
-    pub(crate) fn max(&self) -> usize {
-        self.bounds.max
     }
 
     /// Keeps nothing any more; gives up all there is.

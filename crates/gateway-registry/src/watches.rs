@@ -15,7 +15,7 @@ use gateway_domain::{
 use tokio::{sync::Notify, task::AbortHandle, time::Duration};
 use tracing::Instrument as _;
 
-use crate::{Held, ManagerConfig, held::Resting, jitter::Jitter};
+use crate::{Held, ManagerConfig, held::Resting, jitter::Jitter, place::Purpose};
 
 /// How long to wait before a lost session is replaced, each time twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -102,7 +102,7 @@ impl Watches {
     pub(crate) async fn watch<F>(
         &self,
         spot: Spot,
-        open: impl Fn(Arc<Spot>) -> F + Send + Sync + 'static,
+        open: impl Fn(Arc<Spot>, Purpose) -> F + Send + Sync + 'static,
         updates: Arc<dyn Updates>,
     ) -> Result<Subscription, Error>
     where
@@ -111,10 +111,10 @@ impl Watches {
         let ticket = Ticket::new(&self.table, &spot.key)?;
         let spot = Arc::new(spot);
         let relay = Arc::new(Relay { updates, is_over: AtomicBool::new(false) });
-        let seat = match seat(&spot, &open, &relay).await {
+        let seat = match seat(&spot, &open, Purpose::Calls, &relay).await {
             // Its session ended while nobody looked: there is another.
             Err(Error::Downstream(error)) if error.execution == Execution::NotStarted => {
-                seat(&spot, &open, &relay).await?
+                seat(&spot, &open, Purpose::Calls, &relay).await?
             }
             seat => seat?,
         };
@@ -282,22 +282,24 @@ impl Seat {
 
 async fn seat<F>(
     spot: &Arc<Spot>,
-    open: &(impl Fn(Arc<Spot>) -> F + Send + Sync),
+    open: &(impl Fn(Arc<Spot>, Purpose) -> F + Send + Sync),
+    purpose: Purpose,
     relay: &Arc<Relay>,
 ) -> Result<Seat, Error>
 where
     F: Future<Output = Result<Arc<Held>, Error>> + Send,
 {
-    let held = open(spot.clone()).await?;
+    let held = open(spot.clone(), purpose).await?;
     let ear = Arc::new(Ear { relay: relay.clone(), lost: Notify::new() });
     let subscription = held.session().subscribe(&spot.uri, ear.clone()).await?;
     Ok(Seat { _subscription: subscription, lease: (*held).clone().rest(), ear })
 }
 
-/// Watches again whenever the session that watched is lost, however long that takes.
+/// Watches again whenever the session that watched is lost, however long that takes, until it is said that there is
+/// nothing to watch any more. A session that had to make room is not hurried to take the place of others.
 async fn keep<F>(
     spot: Arc<Spot>,
-    open: impl Fn(Arc<Spot>) -> F + Send + Sync,
+    open: impl Fn(Arc<Spot>, Purpose) -> F + Send + Sync,
     relay: Arc<Relay>,
     mut current: Seat,
 ) where
@@ -306,16 +308,26 @@ async fn keep<F>(
     let mut jitter = Jitter::random();
     loop {
         current.lost().await;
+        let mut pause = if current.lease.held().kept().made_room() { LONGEST_PAUSE } else { FIRST_PAUSE };
         drop(current);
-        let mut pause = FIRST_PAUSE;
         current = loop {
             tokio::time::sleep(pause - jitter.below(pause / 4)).await;
-            match seat(&spot, &open, &relay).await {
+            match seat(&spot, &open, Purpose::Watches, &relay).await {
                 Ok(seat) => break seat,
+                Err(error) if is_final(&error) => {
+                    tracing::info!(%error, "a resource is not watched any more");
+                    return relay.updated_to_be_safe(&spot.uri);
+                }
                 Err(error) => tracing::debug!(%error, "a resource cannot be watched again yet"),
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         };
         relay.updated_to_be_safe(&spot.uri);
     }
+}
+
+/// Whether it will never be watched again: there is no such downstream or resource any more, or it cannot be watched.
+fn is_final(error: &Error) -> bool {
+    use CallerError::{UnknownDownstream, UnknownMethod, UnknownResource};
+    matches!(error, Error::Caller(UnknownDownstream { .. } | UnknownMethod { .. } | UnknownResource { .. }))
 }

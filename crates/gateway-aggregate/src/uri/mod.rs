@@ -19,7 +19,7 @@ use gateway_domain::NAMESPACE_SEPARATOR;
 
 pub use self::{
     ownership::{Owned, Owners, Ownership},
-    template::UriTemplate,
+    template::{Effort, UriTemplate},
 };
 
 /// The marked form of a URI or template of `downstream`; `None` for one that is never marked.

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::{UriTemplate, mark_uri, unmark_uri};
+use super::{Effort, UriTemplate, mark_uri, unmark_uri};
 
 /// Whose the URIs and templates are that downstreams have listed, and how they are shown side by side.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,18 @@ pub enum Owners<'a> {
     Unknown,
 }
 
+impl Owners<'_> {
+    /// How the URI is shown that is this downstream's too; `None`: as it is.
+    pub fn shown_uri(&self, downstream: &str, uri: &str) -> Option<String> {
+        let is_its_own = match self {
+            Self::Marked(..) => false,
+            Self::Known(owners) => *owners == [downstream],
+            Self::Unknown => true,
+        };
+        if is_its_own { None } else { mark_uri(downstream, uri) }
+    }
+}
+
 impl Ownership {
     /// Notes who has what. Downstreams without anything count too: a URI that looks marked with their name is
     /// theirs.
@@ -58,12 +70,7 @@ impl Ownership {
     /// How a URI of this downstream is shown; `None`: as it is. It is, if that leads back to this downstream and no
     /// other, or if nobody knows it.
     pub fn shown_uri(&self, downstream: &str, uri: &str) -> Option<String> {
-        let is_its_own = match self.owners(uri) {
-            Owners::Marked(..) => false,
-            Owners::Known(owners) => owners == [downstream],
-            Owners::Unknown => true,
-        };
-        if is_its_own { None } else { mark_uri(downstream, uri) }
+        self.owners(uri).shown_uri(downstream, uri)
     }
 
     /// How a template of this downstream is shown; `None`: as it is.
@@ -74,24 +81,31 @@ impl Ownership {
         if looks_marked || is_shared { mark_uri(downstream, template) } else { None }
     }
 
-    /// Who may have a URI, in the order of certainty: a mark, lists, templates.
+    /// Who may have a URI, in the order of certainty: a mark, lists, templates. What takes too much effort to tell
+    /// is unknown.
     pub fn owners(&self, uri: &str) -> Owners<'_> {
+        self.owners_within(uri, &mut Effort::default()).unwrap_or(Owners::Unknown)
+    }
+
+    /// The same as far as the effort goes; beyond it `None`.
+    pub fn owners_within(&self, uri: &str, effort: &mut Effort) -> Option<Owners<'_>> {
+        effort.spend(self.names.len() + uri.len() + 100)?;
         if let Some((name, own)) = unmark_uri(uri)
             && let Some(name) = self.name(name)
         {
-            return Owners::Marked(name, own);
+            return Some(Owners::Marked(name, own));
         }
         if let Some(owners) = self.uris.get(uri) {
-            return Owners::Known(owners.iter().map(|&at| self.names[at].as_str()).collect());
+            return Some(Owners::Known(owners.iter().map(|&at| self.names[at].as_str()).collect()));
         }
         let mut matching: Vec<_> = Vec::new();
         for (at, template) in &self.templates {
             let name = self.names[*at].as_str();
-            if matching.last() != Some(&name) && template.matches(uri) {
+            if matching.last() != Some(&name) && template.matches_within(uri, effort)? {
                 matching.push(name);
             }
         }
-        if matching.is_empty() { Owners::Unknown } else { Owners::Known(matching) }
+        Some(if matching.is_empty() { Owners::Unknown } else { Owners::Known(matching) })
     }
 
     /// Who may have a template that a client names as it was shown, or a URI.
@@ -193,6 +207,26 @@ mod tests {
         assert_eq!(ownership.owners_of_template("n://B__{name}"), Owners::Marked("B", "n://{name}".into()));
         assert_eq!(ownership.owners_of_template("q:{+p}"), known(&["a"]));
         assert_eq!(ownership.owners_of_template("x:1"), known(&["a"]));
+    }
+
+    #[test]
+    fn a_hostile_list_costs_no_more_than_the_effort() {
+        // Each template could match, and costs all there is to look at.
+        let template = format!("x:{}", "{+a}a".repeat(30));
+        let templates = vec![template.as_str(); 1_000];
+        let ownership = Ownership::new([Owned { downstream: "a", templates, ..Owned::default() }, b()]);
+        let uri = format!("x:{}b", "a".repeat(8_000));
+        let mut effort = Effort::new(1_000_000);
+        for _ in 0..10_000 {
+            assert_eq!(ownership.owners_within(&uri, &mut effort), None);
+        }
+        assert_eq!(ownership.owners(&uri), Owners::Unknown);
+        assert_eq!(ownership.owners_within("y:1", &mut effort), None, "nothing is left");
+        assert_eq!(ownership.owners("y:1"), Owners::Known(vec!["b"]), "another request has its own");
+    }
+
+    fn b() -> Owned<'static> {
+        Owned { downstream: "b", uris: vec!["y:1", "y:2"], ..Owned::default() }
     }
 
     proptest! {

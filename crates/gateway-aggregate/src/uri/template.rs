@@ -1,3 +1,29 @@
+/// How much looking for the owners of URIs may still cost, in steps of about a nanosecond. It bounds what lists of
+/// downstreams, which are not trusted, make of one request.
+#[derive(Debug)]
+pub struct Effort(usize);
+
+impl Effort {
+    /// So many steps.
+    pub fn new(steps: usize) -> Self {
+        Self(steps)
+    }
+
+    /// `None`, then and from now on, if there is not so much left.
+    pub(super) fn spend(&mut self, steps: usize) -> Option<()> {
+        let left = self.0.checked_sub(steps);
+        self.0 = left.unwrap_or(0);
+        left.map(drop)
+    }
+}
+
+impl Default for Effort {
+    /// Enough for thousands of links and of templates that are of some use, and some tens of milliseconds.
+    fn default() -> Self {
+        Self(20_000_000)
+    }
+}
+
 /// A URI template (RFC 6570), compiled to tell whether a URI could be one of its expansions. It answers whose a URI
 /// is, so it is generous: what variables hold is not looked at beyond the characters that their operator lets
 /// through.
@@ -24,8 +50,14 @@ impl UriTemplate {
     /// The most parts a template may have.
     pub const MOST_PARTS: usize = 64;
 
-    /// Compiles a template; `None` if it is none, or one of more than [`Self::MOST_PARTS`].
+    /// The longest template, in bytes.
+    pub const LONGEST: usize = 2 * 1024;
+
+    /// Compiles a template; `None` if it is none, longer than [`Self::LONGEST`] or of more than [`Self::MOST_PARTS`].
     pub fn parse(template: &str) -> Option<Self> {
+        if template.len() > Self::LONGEST {
+            return None;
+        }
         let (mut parts, mut rest) = (Vec::new(), template);
         while !rest.is_empty() {
             let open = rest.find('{').unwrap_or(rest.len());
@@ -44,18 +76,37 @@ impl UriTemplate {
         Some(Self { parts })
     }
 
-    /// Whether the template could expand to `uri`. Costs at most the URI's length for each part.
+    /// Whether the template could expand to `uri`.
     pub fn matches(&self, uri: &str) -> bool {
-        let text = uri.as_bytes();
-        if text.len() > Self::LONGEST_URI {
-            return false;
+        self.may_match(uri) && self.matches_all(uri.as_bytes())
+    }
+
+    /// The same as far as the effort goes; beyond it `None`.
+    pub fn matches_within(&self, uri: &str, effort: &mut Effort) -> Option<bool> {
+        effort.spend(1)?;
+        if !self.may_match(uri) {
+            return Some(false);
         }
-        // Most URIs differ in the first literal, which is decided without a table.
-        if let Some(Part::Literal(literal)) = self.parts.first()
-            && !uri.starts_with(&**literal)
-        {
-            return false;
-        }
+        // The URI's length for each part, and comparing literals, many bytes at a time, at each place of it.
+        let literals = self.parts.iter().map(|part| match part {
+            Part::Literal(literal) => literal.len(),
+            Part::Expression { .. } => 0,
+        });
+        let for_each_byte = self.parts.len() + literals.sum::<usize>() / 32;
+        effort.spend((uri.len() + 1) * for_each_byte)?;
+        Some(self.matches_all(uri.as_bytes()))
+    }
+
+    /// Most URIs differ in the first literal, which is decided without a table.
+    fn may_match(&self, uri: &str) -> bool {
+        let begins = match self.parts.first() {
+            Some(Part::Literal(literal)) => uri.starts_with(&**literal),
+            _ => true,
+        };
+        begins && uri.len() <= Self::LONGEST_URI
+    }
+
+    fn matches_all(&self, text: &[u8]) -> bool {
         let mut reached = vec![false; text.len() + 1];
         reached[0] = true;
         for part in &self.parts {
@@ -166,7 +217,16 @@ mod tests {
 
     #[test]
     fn what_is_no_template_has_no_matcher() {
-        for bad in ["x:{", "x:}", "x:{}", "x:{a b}", "x:{a{b}}", "x:{a}}", &"{a}".repeat(65)] {
+        for bad in [
+            "x:{",
+            "x:}",
+            "x:{}",
+            "x:{a b}",
+            "x:{a{b}}",
+            "x:{a}}",
+            &"{a}".repeat(65),
+            &"a".repeat(UriTemplate::LONGEST + 1),
+        ] {
             assert_eq!(UriTemplate::parse(bad), None, "{bad}");
         }
     }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, Dispatcher, DownstreamName, Error, Exchange, InternalError, Outcome, PeerError, Reference, Silent,
-    Subject, Target,
+    Call, Dispatcher, DownstreamName, Error, Exchange, InputRequired, InternalError, Outcome, PeerError,
+    Reference, Sessions, Silent, State, Subject, Target,
 };
 use gateway_protocol::code;
 use tokio::task::JoinSet;
@@ -20,16 +20,58 @@ struct Answers {
     failed: Option<Result<Outcome, Error>>,
 }
 
-impl<D: Dispatcher + 'static> Resolve<D> {
-    /// Asks all who may have a resource, some at a time; the first who has it answers, and the others are
-    /// cancelled. Nothing but the answer is passed on: progress of several would be nobody's.
+/// An answer until somebody has it. One that nobody wants may have left a call that waits.
+struct Unclaimed<D: Sessions> {
+    inner: Arc<D>,
+    answer: Option<Result<Outcome, Error>>,
+}
+
+impl<D: Sessions> Unclaimed<D> {
+    fn claim(mut self) -> Result<Outcome, Error> {
+        self.answer
+            .take()
+            .unwrap_or_else(|| Err(InternalError { what: "an answer was claimed twice" }.into()))
+    }
+}
+
+impl<D: Sessions> Drop for Unclaimed<D> {
+    fn drop(&mut self) {
+        if let Some(Ok(outcome)) = &self.answer {
+            abandon(&*self.inner, outcome);
+        }
+    }
+}
+
+/// Nobody goes on with what waits.
+pub(super) fn abandon(sessions: &impl Sessions, outcome: &Outcome) {
+    if let Outcome::InputRequired(InputRequired { state: State::Parked(park), .. }) = outcome {
+        sessions.abandon(park);
+    }
+}
+
+impl<D: Dispatcher + Sessions + 'static> Resolve<D> {
+    /// Asks all who may have a resource; the first who has it answers, in the words of the client.
     pub(super) async fn ask(
         &self,
         candidates: Vec<DownstreamName>,
         own: Subject,
         call: Call,
     ) -> Result<Outcome, Error> {
-        let (Subject::Resource { uri } | Subject::Completion(Reference::Resource(uri))) = &own else {
+        Ok(match self.first(candidates, &own, &call).await? {
+            (Some(downstream), outcome) => self.found(&call, downstream, &own, outcome),
+            (None, failed) => failed,
+        })
+    }
+
+    /// Asks all who may have a resource, some at a time; the first who has it answers, and the others are
+    /// cancelled. Nothing but the answer is passed on: progress of several would be nobody's.
+    pub(super) async fn first(
+        &self,
+        candidates: Vec<DownstreamName>,
+        own: &Subject,
+        call: &Call,
+    ) -> Result<(Option<DownstreamName>, Outcome), Error> {
+        let (Subject::Resource { uri } | Subject::Completion(Reference::Resource(uri))) = own else {
             return Err(InternalError { what: "several were to be asked for what is no resource" }.into());
         };
         let mut waiting = candidates.into_iter();
@@ -37,8 +79,11 @@ impl<D: Dispatcher + 'static> Resolve<D> {
         loop {
             let room = self.catalog.shared.config.asked_at_once.max(1).saturating_sub(asked.len());
             for downstream in waiting.by_ref().take(room) {
-                let (inner, call) = (self.inner.clone(), quietly(&call, &downstream, &own));
-                let asking = async move { (downstream, inner.dispatch(call).await) };
+                let (inner, call) = (self.inner.clone(), quietly(call, &downstream, own));
+                let asking = async move {
+                    let answer = Some(inner.dispatch(call).await);
+                    (downstream, Unclaimed { inner, answer })
+                };
                 asked.spawn(asking.in_current_span());
             }
             match asked.join_next().await {
@@ -48,36 +93,25 @@ impl<D: Dispatcher + 'static> Resolve<D> {
                     answers.fail(Err(InternalError { what: "reading a resource panicked" }.into()))
                 }
                 Some(Ok((downstream, answer))) => {
-                    if let Some((downstream, outcome)) = answers.take(downstream, answer) {
-                        return Ok(self.found(&call, downstream, &own, uri, outcome));
+                    if let Some((downstream, outcome)) = answers.take(downstream, answer.claim()) {
+                        return Ok((Some(downstream), outcome));
                     }
                 }
             }
         }
         match answers {
-            Answers { empty: Some((downstream, outcome)), .. } => {
-                Ok(self.found(&call, downstream, &own, uri, outcome))
-            }
-            Answers { failed: Some(failed), .. } => failed,
+            Answers { empty: Some((downstream, outcome)), .. } => Ok((Some(downstream), outcome)),
+            Answers { failed: Some(failed), .. } => failed.map(|failed| (None, failed)),
             Answers { .. } => Err(resource_unknown(uri)),
         }
     }
 
-    fn found(
-        &self,
-        call: &Call,
-        downstream: DownstreamName,
-        own: &Subject,
-        uri: &Arc<str>,
-        outcome: Outcome,
-    ) -> Outcome {
-        if !matches!(own, Subject::Resource { .. }) {
-            return outcome;
-        }
+    fn found(&self, call: &Call, downstream: DownstreamName, own: &Subject, outcome: Outcome) -> Outcome {
+        let Subject::Resource { uri } = own else { return outcome };
         let (shared, caller) = (self.catalog.shared.clone(), call.caller.clone());
         shared.links.remember(&caller, uri, &downstream);
         let said = Said::Resource { asked: uri.clone(), own: uri.clone() };
-        Words { shared, caller, downstream, said }.put(outcome)
+        Words::new(shared, caller, downstream, said).put(outcome)
     }
 }
 
@@ -109,7 +143,7 @@ fn is_not_found(error: &PeerError) -> bool {
     [code::INVALID_PARAMS, code::RESOURCE_NOT_FOUND, code::METHOD_NOT_FOUND].contains(&error.code)
 }
 
-fn is_empty(outcome: &Outcome) -> bool {
+pub(super) fn is_empty(outcome: &Outcome) -> bool {
     let Outcome::Complete(result) = outcome else { return false };
     result
         .get("contents")

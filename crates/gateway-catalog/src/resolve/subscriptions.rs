@@ -2,18 +2,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Caller, CallerError, Error, Exchange, RawObject, Subject, Subscription, Subscriptions, Target, Updates,
-    View,
+    Call, Caller, CallerError, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange, Outcome, Params,
+    RawObject, Sessions, Subject, Subscription, Subscriptions, Target, Updates, View,
 };
+use tokio::time::Instant;
 
-use super::{Resolve, Route, owner::resource_unknown};
+use super::{
+    Resolve,
+    ask::{abandon, is_empty},
+    owner::{Whose, resource_unknown},
+};
 use crate::{
     private::For,
     words::{Said, Words},
 };
 
 #[async_trait]
-impl<S: Subscriptions> Subscriptions for Resolve<S> {
+impl<S: Subscriptions + Dispatcher + Sessions + 'static> Subscriptions for Resolve<S> {
     async fn subscribe(
         &self,
         target: Target,
@@ -34,26 +39,83 @@ impl<S: Subscriptions> Subscriptions for Resolve<S> {
             return self.inner.subscribe(target, caller, exchange, updates).await;
         }
         let whose = For { view, caller, exchange };
-        let route = self.resource(whose, uri, |uri| Subject::Resource { uri }).await?;
-        let (downstreams, subject) = match route {
-            Route::To(downstream, subject) => (vec![downstream], subject),
-            Route::ToAny(downstreams, subject) => (downstreams, subject),
-        };
-        let Subject::Resource { uri: own } = &subject else { return Err(resource_unknown(uri)) };
+        let until = Instant::now() + self.catalog.shared.config.subscribe_timeout;
+        let (downstreams, own) = self.watchable(whose, uri, until).await?;
         let mut refused = None;
         // One after the other: who grants it has it, as far as anybody can tell.
         for downstream in downstreams {
             let said = Said::Resource { asked: uri.clone(), own: own.clone() };
             let (shared, caller_too) = (self.catalog.shared.clone(), caller.clone());
-            let words = Words { shared, caller: caller_too, downstream: downstream.clone(), said };
+            let words = Words::new(shared, caller_too, downstream.clone(), said);
             let updates = Arc::new(InWords { words, inner: updates.clone() });
-            let target = Target::Downstream { downstream, subject: subject.clone() };
-            match self.inner.subscribe(target, caller, exchange, updates).await {
-                Ok(subscription) => return Ok(subscription),
-                Err(error) => refused = refused.or(Some(error)),
+            let subject = Subject::Resource { uri: own.clone() };
+            let target = Target::Downstream { downstream: downstream.clone(), subject };
+            let subscribing = self.inner.subscribe(target, caller, exchange, updates);
+            match tokio::time::timeout_at(until, subscribing).await {
+                Ok(Ok(subscription)) => return Ok(subscription),
+                Ok(Err(error)) => refused = refused.or(Some(error)),
+                Err(_) => return Err(refused.unwrap_or_else(|| self.late(&downstream))),
             }
         }
         Err(refused.unwrap_or_else(|| resource_unknown(uri)))
+    }
+}
+
+impl<S: Dispatcher + Sessions + 'static> Resolve<S> {
+    /// Who may be asked to watch a resource, and by what own URI: whoever lists it, has a template for it or has shown
+    /// it to this caller. If there is none, whoever it can be read from: many servers grant whatever they are asked for.
+    async fn watchable(
+        &self,
+        whose: For<'_>,
+        uri: &Arc<str>,
+        until: Instant,
+    ) -> Result<(Vec<DownstreamName>, Arc<str>), Error> {
+        let candidates = match self.find(whose, uri, true).await {
+            Whose::Of(downstream, own) => return Ok((vec![downstream], own)),
+            Whose::OneOf(candidates) => self.who_can_watch(candidates),
+            Whose::Nobodys => {
+                let candidates = self.who_can_watch(self.candidates("resources"));
+                let Some(first) = candidates.first().cloned() else { return Err(resource_unknown(uri)) };
+                let reading = self.who_can_read(whose, uri, candidates);
+                let found = tokio::time::timeout_at(until, reading).await;
+                vec![found.unwrap_or_else(|_| Err(self.late(&first)))?]
+            }
+        };
+        if candidates.is_empty() {
+            return Err(CallerError::UnknownMethod { method: "resources/subscribe".into() }.into());
+        }
+        Ok((candidates, uri.clone()))
+    }
+
+    fn who_can_watch(&self, candidates: Vec<DownstreamName>) -> Vec<DownstreamName> {
+        let can = |name: &DownstreamName| {
+            self.catalog.shared.source(name).is_some_and(|tracked| tracked.may_be_watched())
+        };
+        candidates.into_iter().filter(can).collect()
+    }
+
+    async fn who_can_read(
+        &self,
+        whose: For<'_>,
+        uri: &Arc<str>,
+        candidates: Vec<DownstreamName>,
+    ) -> Result<DownstreamName, Error> {
+        let own = Subject::Resource { uri: uri.clone() };
+        let call = Call {
+            target: Target::Exposed { view: whose.view.clone(), subject: own.clone() },
+            params: Params::empty(),
+            follow_up: None,
+            caller: whose.caller.clone(),
+            exchange: whose.exchange.clone(),
+        };
+        let (downstream, outcome) = self.first(candidates, &own, &call).await?;
+        abandon(&*self.inner, &outcome);
+        let is_there = matches!(outcome, Outcome::Complete(_)) && !is_empty(&outcome);
+        downstream.filter(|_| is_there).ok_or_else(|| resource_unknown(uri))
+    }
+
+    fn late(&self, downstream: &DownstreamName) -> Error {
+        DownstreamFault::TimedOut { after: self.catalog.shared.config.subscribe_timeout }.during(downstream)
     }
 }
 

@@ -17,6 +17,11 @@ use crate::fake::{Lists, Opening, Scene, Script, config, define, ms, name, tools
 pub(crate) struct Recorder(pub(crate) Arc<Mutex<Vec<Target>>>);
 
 #[async_trait]
+impl gateway_domain::Sessions for Recorder {
+    async fn end(&self, _: &SessionKey) {}
+}
+
+#[async_trait]
 impl Dispatcher for Recorder {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         self.0.lock().unwrap().push(call.target);

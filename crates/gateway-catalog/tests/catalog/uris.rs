@@ -1,13 +1,16 @@
 //! Prompts, resources and completions: from the words of clients to those of downstreams, and back.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use gateway_catalog::{CatalogConfig, Resolve};
 use gateway_domain::{
-    Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, Error, Exchange, FollowUp, ListKind,
-    Outcome, Params, PeerError, RawObject, Reference, State, Subject, Subscription, Subscriptions, Target,
-    TaskAct, TaskSupport, Updates, View,
+    Call, Caller, CallerError, Directory, Dispatcher, DownstreamFault, Error, Exchange, FollowUp,
+    InputRequired, ListKind, Outcome, Params, ParkId, PeerError, RawObject, Reference, SessionKey, Sessions,
+    State, Subject, Subscription, Subscriptions, Target, TaskAct, TaskSupport, Updates, View,
 };
 
 use crate::{
@@ -24,6 +27,11 @@ struct World {
     answers: Vec<(&'static str, Result<Outcome, Error>)>,
     heard: Heard,
     watched: Watched,
+    abandoned: Arc<Mutex<Vec<ParkId>>>,
+    /// Those that do not grant subscriptions.
+    refusing: Vec<&'static str>,
+    /// How long a subscription takes to be granted.
+    takes: Duration,
 }
 
 impl World {
@@ -54,6 +62,15 @@ impl Dispatcher for World {
 }
 
 #[async_trait]
+impl Sessions for World {
+    async fn end(&self, _: &SessionKey) {}
+
+    fn abandon(&self, park: &ParkId) {
+        self.abandoned.lock().unwrap().push(park.clone());
+    }
+}
+
+#[async_trait]
 impl Subscriptions for World {
     async fn subscribe(
         &self,
@@ -63,8 +80,10 @@ impl Subscriptions for World {
         updates: Arc<dyn Updates>,
     ) -> Result<Subscription, Error> {
         let downstream = self.take(target);
-        let answer = self.answers.iter().find(|(name, _)| *name == downstream);
-        answer.map_or(Ok(()), |(_, answer)| answer.clone().map(drop))?;
+        tokio::time::sleep(self.takes).await;
+        if self.refusing.iter().any(|name| *name == downstream) {
+            return Err(CallerError::UnknownResource { uri: "x:1".into() }.into());
+        }
         self.watched.lock().unwrap().push(updates);
         Ok(Subscription::new(()))
     }
@@ -265,6 +284,28 @@ async fn what_comes_back_is_in_the_words_of_the_view() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_takes_too_much_effort_to_tell_is_left_as_it_is() {
+    // Each of these could match, and costs all there is to look at.
+    let template = format!("x:{}", "{+a}a".repeat(30));
+    let scene = Scene::start([
+        ("a", resources(&["y:1"], &(0..100).map(|_| template.as_str()).collect::<Vec<_>>())),
+        ("b", Script::tools(&["t"])),
+    ]);
+    let links = |uris: &[&str]| {
+        let links = uris.iter().map(|uri| format!(r#"{{"type":"resource_link","uri":"{uri}"}}"#));
+        format!(r#"{{"content":[{}]}}"#, links.collect::<Vec<_>>().join(","))
+    };
+    let costly = format!("x:{}b", "a".repeat(8_000));
+    for (own, shown) in [
+        (links(&["y:1", "z:1"]), links(&["y:b__1", "z:1"])),
+        (links(&["y:1", &costly, "y:1"]), links(&["y:b__1", &costly, "y:1"])),
+    ] {
+        let world = World::answering(vec![("b", complete(&own))]);
+        assert_eq!(dispatch(&scene, &world, call(View::All, Subject::tool("b__t"))).await, Ok(shown));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn views_of_tools_need_not_be_listed_to_be_told_apart() {
     let tool = r#"{"name":"t","_meta":{"ui":{"resourceUri":"ui://v"},"ui/resourceUri":"ui://v"},"inputSchema":{"type":"object"}}"#;
     let script = || Script::lists(Lists::Pages(vec![vec![define(tool)]]));
@@ -404,13 +445,85 @@ async fn subscriptions_are_told_of_in_the_words_of_the_client() {
         world.watched.lock().unwrap()[0].updated(RawObject::parse(params).unwrap());
         assert_eq!(*updates.0.lock().unwrap(), [format!(r#"{{"uri":"{told}","x":1.0}}"#)]);
     }
-    let refused = || Err(CallerError::UnknownResource { uri: "free:1".into() }.into());
-    let world = World::answering(vec![("a", refused())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_a_resource_watches_it_and_nobody_else() {
+    let watching = |script: Script| {
+        let capabilities =
+            script.capabilities.replace(r#""resources":{}"#, r#""resources":{"subscribe":true}"#);
+        Script { capabilities, ..script }
+    };
+    let scene = Scene::start([
+        ("a", watching(resources(&["ui://v"], &[]))),
+        ("b", watching(resources(&["ui://v"], &[]))),
+        ("c", resources(&["ui://v"], &[])),
+    ]);
+    scene.catalog.settled(ms(100)).await;
+    let (caller, found) = (Caller::anonymous(), complete(r#"{"contents":[{"uri":"x","text":"x"}]}"#));
+    let asks = Ok(Outcome::InputRequired(InputRequired {
+        downstream: None,
+        requests: None,
+        state: State::Parked(ParkId("p".into())),
+    }));
+    let subscribe = async |world: &World, uri: &str| {
+        let resolve = Resolve::new(scene.catalog.clone(), world.clone());
+        let target = Target::Exposed { view: View::All, subject: resource(uri) };
+        resolve.subscribe(target, &caller, &exchange(&caller), Arc::new(Told::default())).await.map(drop)
+    };
+    let unknown = |uri: &str| Err(CallerError::UnknownResource { uri: uri.into() }.into());
+    for (uri, of_a, of_b, refusing, takes, expected, heard) in [
+        // Of several; one does not say that it can be watched.
+        ("ui://v", failed(1), failed(1), vec![], 0, Ok(()), vec!["a"]),
+        ("ui://v", failed(1), failed(1), vec!["a"], 0, Ok(()), vec!["a", "b"]),
+        ("ui://v", failed(1), failed(1), vec!["a", "b"], 6_000, unknown("x:1"), vec!["a", "b"]),
+        // Nobody is known to have it: who can be read.
+        ("free:1", failed(-32602), found.clone(), vec![], 0, Ok(()), vec!["a", "b", "b"]),
+        ("free:2", failed(-32602), failed(-32002), vec![], 0, unknown("free:2"), vec!["a", "b"]),
+        (
+            "free:3",
+            complete(r#"{"contents":[]}"#),
+            failed(-32602),
+            vec![],
+            0,
+            unknown("free:3"),
+            vec!["a", "b"],
+        ),
+        ("free:4", failed(-32602), asks, vec![], 0, unknown("free:4"), vec!["a", "b"]),
+    ] {
+        let answers = vec![("a", of_a), ("b", of_b)];
+        let world = World { refusing, takes: ms(takes), ..World::answering(answers) };
+        let result = subscribe(&world, uri).await;
+        assert_eq!(result, expected, "{uri}");
+        let asked: Vec<_> = world.heard().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(asked, heard, "{uri}");
+        assert_eq!(world.abandoned.lock().unwrap().len(), usize::from(uri == "free:4"));
+    }
+    let slow = World { takes: ms(60_000), ..World::default() };
+    let begun = tokio::time::Instant::now();
+    assert!(matches!(subscribe(&slow, "ui://v").await, Err(Error::Downstream(_))));
+    assert_eq!(begun.elapsed(), ms(10_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_with_one_that_nobody_listens_to_is_given_up() {
+    let asks = |park: &str| {
+        let state = State::Parked(ParkId(park.into()));
+        Ok(Outcome::InputRequired(InputRequired { downstream: None, requests: None, state }))
+    };
+    let world = World::answering(vec![("a", asks("a")), ("b", asks("b"))]);
+    let scene = two();
+    scene.catalog.settled(ms(100)).await;
     let resolve = Resolve::new(scene.catalog.clone(), world.clone());
-    let target = Target::Exposed { view: View::All, subject: resource("free:1") };
-    let kept = resolve.subscribe(target, &caller, &exchange(&caller), Arc::new(Told::default())).await;
-    assert!(kept.is_ok(), "the next is asked");
+    let Outcome::InputRequired(InputRequired { state: State::Parked(won), .. }) =
+        resolve.dispatch(call(View::All, resource("free:1"))).await.unwrap()
+    else {
+        panic!("the first to ask")
+    };
+    tokio::time::sleep(ms(1)).await;
+    let lost = if won == ParkId("a".into()) { "b" } else { "a" };
     assert_eq!(world.heard().len(), 2);
+    assert_eq!(*world.abandoned.lock().unwrap(), [ParkId(lost.into())]);
 }
 
 #[tokio::test(start_paused = true)]

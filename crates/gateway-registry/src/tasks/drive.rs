@@ -20,6 +20,9 @@ use super::{
     spliced,
 };
 
+/// How many times in a row a task cannot be looked at, for reasons that pass, before it is given up.
+const MOST_FAULTS: usize = 5;
+
 /// How a downstream speaks of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -76,44 +79,71 @@ impl Runner {
     pub(super) async fn begin(mut self, task: RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
         let Some(id) = fields::id(&task) else { return Err(self.nonsense("a task without `taskId`")) };
         self.id = Some(id);
-        if self.dialect == Dialect::Legacy || Status::of(&task) == Status::Working {
-            return self.drive(task, exchange).await;
-        }
-        // It has questions or its end already, and only `tasks/get` has them inside.
-        self.get_on(exchange).await
+        // If it has questions or its end already, only `tasks/get` of the extension has them inside.
+        let is_whole = self.dialect == Dialect::Legacy || Status::of(&task) == Status::Working;
+        self.drive(is_whole.then_some(task), exchange).await
     }
 
-    /// Drives it from where it stands now.
-    async fn get_on(mut self, exchange: &Exchange) -> Result<Outcome, Error> {
-        match self.get(exchange).await.map_err(begun)? {
-            Outcome::Complete(task) => self.drive(task, exchange).await,
-            other => Ok(self.ended(other)),
-        }
-    }
-
-    async fn drive(mut self, mut task: RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
+    /// Drives it from where it stands: as `task` shows, or as is asked first.
+    async fn drive(mut self, task: Option<RawObject>, exchange: &Exchange) -> Result<Outcome, Error> {
         let until = Instant::now() + self.longest;
+        let (mut pause, mut faults) = (Duration::from_secs(1), 0);
+        let mut shown = match task {
+            Some(task) => self.show(&task, &mut pause, exchange).await,
+            None => self.poll(&mut pause, exchange).await,
+        };
         loop {
-            self.tell(&task, exchange);
-            match self.look(&task, exchange).await.map_err(begun)? {
-                Look::GoesOn => {}
-                Look::Ended(outcome) => return Ok(self.ended(outcome)),
-                Look::Asks { requests, asked } => return Ok(self.ask(requests, asked)),
+            match shown {
+                Ok(Look::GoesOn) => faults = 0,
+                Ok(Look::Ended(outcome)) => return Ok(self.ended(outcome)),
+                Ok(Look::Asks { requests, asked }) => return Ok(self.ask(requests, asked)),
+                // The task is the downstream's and goes on there.
+                Err(error) if faults < MOST_FAULTS && self.passes(&error) => {
+                    tracing::debug!(downstream = %self.downstream, %error, "a task could not be looked at");
+                    faults += 1;
+                }
+                Err(error) => return Err(begun(error)),
             }
-            let pause = fields::pause(&task);
             if Instant::now() + pause > until {
                 return Err(DownstreamFault::TimedOut { after: self.longest }.during(&self.downstream));
             }
             tokio::time::sleep(pause).await;
-            match self.get(exchange).await.map_err(begun) {
-                Ok(Outcome::Complete(next)) => task = next,
-                Ok(Outcome::Failed(error)) => return Ok(self.ended(Outcome::Failed(error))),
-                Ok(_) => return Err(self.nonsense("`tasks/get` was not answered with a task")),
-                // The next may be answered; there is an end to that.
-                Err(error) if is_timeout(&error) => {}
-                Err(error) => return Err(error),
-            }
+            shown = self.poll(&mut pause, exchange).await;
         }
+    }
+
+    async fn poll(&mut self, pause: &mut Duration, exchange: &Exchange) -> Result<Look, Error> {
+        match self.get(exchange).await? {
+            Outcome::Complete(task) => self.show(&task, pause, exchange).await,
+            failed @ Outcome::Failed(_) => Ok(Look::Ended(failed)),
+            _ => Err(self.nonsense("`tasks/get` was not answered with a task")),
+        }
+    }
+
+    async fn show(
+        &mut self,
+        task: &RawObject,
+        pause: &mut Duration,
+        exchange: &Exchange,
+    ) -> Result<Look, Error> {
+        *pause = fields::pause(task);
+        self.tell(task, exchange);
+        self.look(task, exchange).await
+    }
+
+    /// Whether the next request in this session may well be answered.
+    fn passes(&self, error: &Error) -> bool {
+        use DownstreamFault::{Ended, Status, TimedOut, Unreachable};
+        let passes = match error {
+            Error::Caller(CallerError::Overloaded { .. }) => true,
+            Error::Downstream(error) => match error.fault {
+                Unreachable { .. } | Ended { .. } | TimedOut { .. } => true,
+                Status { status } => status == 429 || status >= 500,
+                _ => false,
+            },
+            _ => false,
+        };
+        passes && self.session.is_open()
     }
 
     async fn look(&self, task: &RawObject, exchange: &Exchange) -> Result<Look, Error> {
@@ -202,18 +232,23 @@ impl Runner {
         match asked {
             Asked::Call(call) => {
                 let result = call.resume(responses, exchange).await;
-                match self.result(result)? {
-                    Look::GoesOn => {}
-                    Look::Ended(outcome) => return Ok(self.ended(outcome)),
-                    Look::Asks { requests, asked } => return Ok(self.ask(requests, asked)),
+                match self.result(result) {
+                    Ok(Look::GoesOn) => {}
+                    Ok(Look::Ended(outcome)) => return Ok(self.ended(outcome)),
+                    Ok(Look::Asks { requests, asked }) => return Ok(self.ask(requests, asked)),
+                    Err(error) if self.passes(&error) => {}
+                    Err(error) => return Err(error),
                 }
             }
-            Asked::Update => match self.modern(TaskAct::Update, Some(responses), exchange).await? {
-                failed @ Outcome::Failed(_) => return Ok(failed),
-                _ => self.answered.extend(responses.iter().map(|(name, _)| name.into_owned())),
+            Asked::Update => match self.modern(TaskAct::Update, Some(responses), exchange).await {
+                Ok(failed @ Outcome::Failed(_)) => return Ok(failed),
+                Ok(_) => self.answered.extend(responses.iter().map(|(name, _)| name.into_owned())),
+                // If the answers have not come, the task asks again.
+                Err(error) if self.passes(&error) => {}
+                Err(error) => return Err(error),
             },
         }
-        self.get_on(exchange).await
+        self.drive(None, exchange).await
     }
 
     fn ended(&mut self, outcome: Outcome) -> Outcome {

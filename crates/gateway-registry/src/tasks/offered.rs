@@ -107,7 +107,7 @@ impl Tasks {
             let before = shelf.remove(&name);
             (shelf.put(name, owner, record, Instant::now()), before)
         };
-        if let (Put::Full(_), _) = put {
+        if let (Put::Full(..), _) = put {
             tracing::debug!("a task is not remembered: there are too many");
         }
     }

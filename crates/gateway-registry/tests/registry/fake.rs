@@ -437,6 +437,10 @@ impl ParkedCall for FakePark {
                 self.session.die();
                 Err(ended().before(&name("fake")))
             }
+            (Some("ask slowly"), rounds) => {
+                tokio::time::sleep(SECOND).await;
+                Ok(Self::ask(&self.session, rounds))
+            }
             (Some("hang"), _) => std::future::pending().await,
             (_, 1) => {
                 self.session.fake.tasks.answered();

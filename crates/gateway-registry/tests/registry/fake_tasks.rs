@@ -26,6 +26,8 @@ pub(crate) struct FakeTasks {
     /// Whether a modern one marks its state as a task.
     pub(crate) marks: AtomicBool,
     pub(crate) updates: Mutex<Vec<String>>,
+    /// What the next polls fail with.
+    faults: Mutex<Vec<Error>>,
 }
 
 impl Default for FakeTasks {
@@ -38,6 +40,7 @@ impl Default for FakeTasks {
             cancels: AtomicUsize::default(),
             marks: AtomicBool::default(),
             updates: Mutex::default(),
+            faults: Mutex::default(),
         }
     }
 }
@@ -54,6 +57,10 @@ impl FakeTasks {
     pub(crate) fn fails(&self, error: &'static str) {
         *self.error.lock().unwrap() = Some(error);
         self.is("failed");
+    }
+
+    pub(crate) fn fault(&self, times: usize, with: Error) {
+        *self.faults.lock().unwrap() = vec![with; times];
     }
 
     /// Its question has been answered, if it asked one.
@@ -105,6 +112,14 @@ pub(crate) async fn about(
 ) -> Result<Outcome, Error> {
     if params.object.get_text("taskId").is_some_and(|id| id != "t") {
         return Ok(failed(-32602, "{}"));
+    }
+    let is_poll = match subject {
+        Subject::Other { method } => **method == *"tasks/get" || **method == *"tasks/result",
+        Subject::Task { act, .. } => *act == TaskAct::Get,
+        _ => false,
+    };
+    if is_poll && let Some(fault) = session.fake().tasks.faults.lock().unwrap().pop() {
+        return Err(fault);
     }
     match (session.peer().era, subject) {
         (Era::Legacy, Subject::Other { method }) => legacy(session, method).await,

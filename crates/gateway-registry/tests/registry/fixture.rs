@@ -87,6 +87,13 @@ impl Client {
         Self { caller: Caller::client(caller), ..self.clone() }
     }
 
+    /// A modern client that nobody knows.
+    pub(crate) fn nobody() -> Self {
+        let (caller, capabilities) = (Caller::anonymous(), ClientCapabilities::none());
+        let key = SessionKey::Modern { caller: caller.clone(), capabilities: capabilities.clone() };
+        Self { era: Era::Modern, key, caller, capabilities, link: None }
+    }
+
     /// A call that goes on with what the same call asked, answering `q` with `answer`.
     pub(crate) fn answering(&self, mut call: Call, asked: &Outcome, answer: Option<&str>) -> Call {
         let Outcome::InputRequired(InputRequired { downstream, state, .. }) = asked else {

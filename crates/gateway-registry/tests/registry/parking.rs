@@ -106,6 +106,24 @@ async fn what_ends_gives_up_what_waits_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_ends_while_a_call_goes_on_leaves_no_park() {
+    for mode in [PerClient, Shared] {
+        let fake = Fake::new(Speaks::Legacy);
+        let manager = manager(&fake, mode, 4);
+        let client = legacy("a");
+        let asked = ask(&manager, &client, "ask").await;
+        let resumed = tokio::spawn({
+            let (manager, client) = (manager.clone(), client.clone());
+            async move { answer(&manager, &client, &asked, Some("ask slowly")).await }
+        });
+        tokio::time::sleep(SECOND / 2).await;
+        manager.end(client.key()).await;
+        assert!(resumed.await.unwrap().is_err(), "{mode:?}");
+        assert_eq!((fake.parked.load(SeqCst), manager.counts(&name("fake")).unwrap().parked), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_handed_out_session_takes_its_parks_along() {
     let fake = Fake::new(Speaks::Legacy);
     let manager = manager(&fake, PerClient, 4);
@@ -203,27 +221,68 @@ async fn parks_are_bounded_per_caller_and_in_all() {
     let config = ManagerConfig { max_parks: 3, max_parks_per_caller: 2, ..ManagerConfig::default() };
     let pool = PoolConfig::default();
     let manager = Manager::with_config(vec![downstream("fake", &fake, PerClient, pool)], config).unwrap();
+    let refused = async |client: &Client| match manager.dispatch(client.to("fake", "ask")).await {
+        Err(Error::Caller(CallerError::Overloaded { limit, .. })) => limit,
+        other => panic!("not refused: {other:?}"),
+    };
     let (a, b) = (legacy("a"), legacy("b"));
     let first = ask(&manager, &a, "ask").await;
+    tokio::time::sleep(MINUTE / 2).await;
     let second = ask(&manager, &a, "ask").await;
+    assert_eq!(refused(&a).await, 2, "nobody has had the time to answer");
+    tokio::time::sleep(MINUTE / 2).await;
     let third = ask(&manager, &a, "ask").await;
     assert_eq!(answer(&manager, &a, &first, Some("yes")).await.unwrap_err(), unknown(), "its oldest");
     let fourth = ask(&manager, &b, "ask").await;
-    let refused = manager.dispatch(legacy("c").to("fake", "ask")).await;
-    assert!(matches!(refused, Err(Error::Caller(CallerError::Overloaded { limit: 3, .. }))), "{refused:?}");
-    assert_eq!(fake.parked.load(SeqCst), 3);
-    tokio::time::sleep(MINUTE).await;
-    ask(&manager, &legacy("c"), "ask").await;
-    assert_eq!(answer(&manager, &a, &second, Some("yes")).await.unwrap_err(), unknown(), "the oldest of all");
-    for (client, asked) in [(a, third), (b, fourth)] {
-        answer(&manager, &client, &asked, Some("yes")).await.unwrap();
+    assert_eq!((refused(&a).await, refused(&legacy("c")).await), (2, 3));
+    for (client, asked) in [(&a, second), (&a, third), (&b, fourth)] {
+        answer(&manager, client, &asked, Some("yes")).await.unwrap();
     }
     // Of a caller that is known, all sessions count together.
     let [x, y, z] = ["x", "y", "z"].map(|id| legacy(id).named("alice"));
     let asked = ask(&manager, &x, "ask").await;
     ask(&manager, &y, "ask").await;
+    assert_eq!(refused(&z).await, 2);
+    tokio::time::sleep(MINUTE).await;
     ask(&manager, &z, "ask").await;
     assert_eq!(answer(&manager, &x, &asked, Some("yes")).await.unwrap_err(), unknown());
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_cannot_be_told_apart_have_the_bound_of_all() {
+    let fake = Fake::new(Speaks::Legacy);
+    let config = ManagerConfig { max_parks: 3, max_parks_per_caller: 1, ..ManagerConfig::default() };
+    let pool = PoolConfig::default();
+    let manager = Manager::with_config(vec![downstream("fake", &fake, PerClient, pool)], config).unwrap();
+    let nobody = Client::nobody();
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        all.push(ask(&manager, &nobody, "ask").await);
+    }
+    let refused = manager.dispatch(nobody.to("fake", "ask")).await;
+    assert!(matches!(refused, Err(Error::Caller(CallerError::Overloaded { limit: 3, .. }))), "{refused:?}");
+    for asked in &all {
+        answer(&manager, &nobody, asked, Some("yes")).await.unwrap();
+    }
+    let oldest = ask(&manager, &nobody, "ask").await;
+    tokio::time::sleep(MINUTE).await;
+    for _ in 0..3 {
+        ask(&manager, &nobody, "ask").await;
+    }
+    assert_eq!(answer(&manager, &nobody, &oldest, Some("yes")).await.unwrap_err(), unknown());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_caller_may_answer_with_other_capabilities() {
+    let fake = Fake::new(Speaks::Legacy);
+    let manager = manager(&fake, PerClient, 4);
+    let client = modern("m");
+    let asked = ask(&manager, &client, "ask twice").await;
+    let more = client.declaring(r#"{"elicitation":{"form":{}},"sampling":{}}"#);
+    let again = answer(&manager, &more, &asked, Some("yes")).await.unwrap();
+    assert_eq!(answer(&manager, &modern("other"), &again, Some("yes")).await.unwrap_err(), unknown());
+    assert_eq!(answered_by(answer(&manager, &client, &again, Some("yes")).await.unwrap()), 1);
+    assert_eq!(fake.counts().0, 1, "in the same session");
 }
 
 #[tokio::test(start_paused = true)]
@@ -322,8 +381,13 @@ async fn sessions_are_opened_with_what_their_client_can_do() {
             .map(|it| it.capabilities.raw().as_str().to_owned())
             .collect();
         assert_eq!(profiles, [expected], "{mode:?}");
+        // Lists are read as by one who can do everything.
         manager.listing(&name("fake")).await.unwrap();
-        assert_eq!(fake.profiles.lock().unwrap().last().unwrap().capabilities.raw().as_str(), "{}");
+        let lists = fake.profiles.lock().unwrap().last().unwrap().capabilities.clone();
+        assert!(
+            ["roots", "sampling", "elicitation"].iter().all(|one| lists.raw().contains(one)),
+            "{lists:?}"
+        );
     }
     // One who gives up leaves a session, which nobody gets who can do something else.
     let fake = Fake::new(Speaks::Legacy).opening_takes(SECOND);

@@ -17,18 +17,25 @@ const TIME: u64 = 600;
 const LEAST: u64 = 60;
 const NAMES: [&str; 2] = ["fake", "other"];
 
-/// Two sessions of nobody known, two of one known caller, and a modern one's with two sets of capabilities.
+/// Two sessions of nobody known, two of one known caller, a modern one's with two sets of capabilities, and a modern one
+/// whom nobody knows.
 fn client(who: usize) -> Client {
     match who {
         0 | 1 => legacy(&who.to_string()),
         2 | 3 => legacy(&who.to_string()).named("known"),
+        6 => Client::nobody(),
         _ => modern("modern").with_profile(&who.to_string()),
     }
 }
 
-/// Who shares a bound.
+/// Who shares a bound; there is none for who cannot be told apart.
 fn caller(who: usize) -> usize {
-    [0, 1, 2, 2, 4, 4][who]
+    [0, 1, 2, 2, 4, 4, 6][who]
+}
+
+/// Who may answer each other's questions.
+fn owner(who: usize) -> usize {
+    [0, 1, 2, 3, 4, 4, 6][who]
 }
 
 #[derive(Debug, Clone)]
@@ -51,15 +58,15 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let ask = (0..6_usize, 0..NAMES.len()).prop_map(|(who, at)| Step::Ask { who, at });
-    let stranger = prop_oneof![4 => Just(None), 1 => (0..6_usize).prop_map(Some)];
+    let ask = (0..7_usize, 0..NAMES.len()).prop_map(|(who, at)| Step::Ask { who, at });
+    let stranger = prop_oneof![4 => Just(None), 1 => (0..7_usize).prop_map(Some)];
     let answer = (any::<usize>(), stranger, any::<bool>());
     prop_oneof![
         8 => ask,
         6 => answer.prop_map(|(which, stranger, answers)| Step::Answer { which, stranger, answers }),
         1 => any::<usize>().prop_map(Step::Abandon),
         3 => (1..TIME / 2).prop_map(Step::Wait),
-        1 => (0..6_usize).prop_map(Step::End),
+        1 => (0..7_usize).prop_map(Step::End),
         1 => (0..NAMES.len()).prop_map(Step::Remove),
         1 => Just(Step::Close),
     ]
@@ -71,6 +78,8 @@ struct Known {
     who: usize,
     at: usize,
     since: u64,
+    /// Whose session it waits in.
+    session: usize,
 }
 
 #[derive(Debug, Default)]
@@ -84,28 +93,32 @@ struct Model {
 
 impl Model {
     /// Whether the call is parked; else it is refused.
-    fn ask(&mut self, who: usize, at: usize) -> bool {
+    fn ask(&mut self, who: usize, at: usize, session: usize) -> bool {
         if self.closed {
             return false;
         }
-        let own = |known: &&Known| caller(known.who) == caller(who);
-        if self.parks.iter().filter(own).count() >= PER_CALLER {
-            let oldest = self.parks.iter().position(|known| own(&known)).unwrap();
-            self.parks.remove(oldest);
-        } else if self.parks.len() >= MAX {
-            if self.now - self.parks[0].since < LEAST {
+        let own = |known: &Known| caller(known.who) == caller(who) && who != 6;
+        let is_full = self.parks.len() >= MAX;
+        let in_the_way = match self.parks.iter().filter(|known| own(known)).count() >= PER_CALLER {
+            true => self.parks.iter().position(own),
+            false => is_full.then_some(0),
+        };
+        if let Some(oldest) = in_the_way {
+            if self.now - self.parks[oldest].since < LEAST {
                 return false;
             }
-            self.parks.remove(0);
+            self.parks.remove(oldest);
         }
-        self.parks.push(Known { number: self.asked, who, at, since: self.now });
+        self.parks.push(Known { number: self.asked, who, at, since: self.now, session });
         self.asked += 1;
         true
     }
 
-    fn take(&mut self, number: usize, by: usize) -> bool {
-        let found = self.parks.iter().position(|known| known.number == number && known.who == by);
-        found.map(|found| self.parks.remove(found)).is_some()
+    /// Whose session it waited in, if it is there and `by`'s.
+    fn take(&mut self, number: usize, by: usize) -> Option<usize> {
+        let is_it = |known: &Known| known.number == number && owner(known.who) == owner(by);
+        let found = self.parks.iter().position(is_it)?;
+        Some(self.parks.remove(found).session)
     }
 
     fn wait(&mut self, seconds: u64) {
@@ -143,7 +156,7 @@ impl World {
         match *step {
             Step::Ask { who, at } => {
                 let outcome = self.manager.dispatch(client(who).to(NAMES[at], "ask")).await;
-                self.is_parked(who, at, outcome)?;
+                self.is_parked(who, at, who, outcome)?;
             }
             Step::Answer { which, stranger, answers } if !self.asked.is_empty() => {
                 self.answer(which % self.asked.len(), stranger, answers).await?;
@@ -162,7 +175,7 @@ impl World {
             }
             Step::End(who) => {
                 self.manager.end(client(who).key()).await;
-                self.model.parks.retain(|known| known.who != who);
+                self.model.parks.retain(|known| known.who != who && known.session != who);
             }
             Step::Remove(at) if !self.model.closed => {
                 self.manager.insert(here(&self.fake, at)).await.unwrap();
@@ -189,11 +202,11 @@ impl World {
             client(who).answering(client(who).to(NAMES[at], "ask"), &outcome, answers.then_some("yes"));
         let result = self.manager.dispatch(call).await;
         match (self.model.take(number, who), answers, result) {
-            (true, true, Ok(Outcome::Complete(_))) => {}
+            (Some(_), true, Ok(Outcome::Complete(_))) => {}
             // Asked again: another park.
-            (true, false, again) => self.is_parked(who, at, again)?,
-            (false, _, Err(Error::Caller(CallerError::UnknownState))) => {}
-            (is_there, _, result) => prop_assert!(false, "there: {}; {:?}", is_there, result),
+            (Some(session), false, again) => self.is_parked(who, at, session, again)?,
+            (None, _, Err(Error::Caller(CallerError::UnknownState))) => {}
+            (is_there, _, result) => prop_assert!(false, "there: {:?}; {:?}", is_there, result),
         }
         Ok(())
     }
@@ -202,9 +215,10 @@ impl World {
         &mut self,
         who: usize,
         at: usize,
+        session: usize,
         outcome: Result<Outcome, Error>,
     ) -> Result<(), TestCaseError> {
-        match (self.model.ask(who, at), outcome) {
+        match (self.model.ask(who, at, session), outcome) {
             (true, Ok(outcome)) => self.asked.push((who, at, outcome)),
             (false, Err(Error::Caller(_))) => {}
             (expected, outcome) => prop_assert!(false, "to be parked: {}; {:?}", expected, outcome),

@@ -195,3 +195,38 @@ async fn those_who_only_watch_make_room_in_turn() {
         "and comes back"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn those_who_only_watch_do_not_take_turns_with_each_other() {
+    let fake = Fake::new(Speaks::Legacy);
+    let manager = manager(&fake, PerClient, 1);
+    let [a, b] = [(); 2].map(|()| Arc::<Heard>::default());
+    let _first = watch(&manager, &legacy("a"), "a://x", &a).await.unwrap();
+    tokio::time::sleep(MINUTE).await;
+    let second = watch(&manager, &legacy("b"), "a://x", &b).await.unwrap();
+    tokio::time::sleep(30 * MINUTE).await;
+    assert_eq!((fake.counts().0, a.take(), b.take()), (2, vec![], vec![]), "who asked has it");
+    drop(second);
+    tokio::time::sleep(3 * MINUTE).await;
+    assert_eq!((fake.counts().0, a.take()), (3, vec![TO_BE_SAFE.to_owned()]), "the first is back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_never_be_watched_again_is_told_once_and_over() {
+    let unknown = CallerError::UnknownResource { uri: "a://x".into() };
+    for is_removed in [true, false] {
+        let fake = Fake::new(Speaks::Legacy);
+        let manager = manager(&fake, PerClient, 4);
+        let heard = Arc::<Heard>::default();
+        let _subscription = watch(&manager, &legacy("a"), "a://x", &heard).await.unwrap();
+        match is_removed {
+            true => assert!(manager.remove(&name("fake")).await),
+            false => {
+                fake.fail(1, unknown.clone().into());
+                fake.kill_all();
+            }
+        }
+        tokio::time::sleep(10 * MINUTE).await;
+        assert_eq!((heard.take(), fake.counts().0), (vec![TO_BE_SAFE.to_owned()], 1), "{is_removed}");
+    }
+}

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, atomic::Ordering::SeqCst};
 
 use gateway_domain::{
-    Call, Dispatcher, DownstreamFault, Event, EventSink, Outcome, RawObject, Sessions, Subject, Target,
-    TaskAct, TaskHandle, TaskSupport,
+    Call, CallerError, Dispatcher, DownstreamFault, Event, EventSink, Outcome, RawObject, SessionKey,
+    Sessions, Subject, Target, TaskAct, TaskHandle, TaskSupport,
 };
 use gateway_registry::{Manager, ManagerConfig, PoolConfig};
 use tokio::time::{Duration, Instant};
@@ -197,20 +197,23 @@ fn others() -> [Client; 3] {
     ]
 }
 
+/// Whether it is told instead what it has not declared.
+fn is_told(speaks: Speaks, client: &Client) -> bool {
+    speaks == Speaks::Modern && matches!(client.key(), SessionKey::Modern { .. })
+}
+
 #[tokio::test(start_paused = true)]
 async fn for_who_knows_no_tasks_they_are_driven_to_their_end() {
     for (speaks, mode) in [(Speaks::Legacy, PerClient), (Speaks::Legacy, Shared), (Speaks::Modern, PerClient)]
     {
         for client in others() {
             let fake = Fake::new(speaks);
-            let is_modern = |client: &Client| matches!(client.key(), gateway_domain::SessionKey::Modern { .. });
-            if matches!(speaks, Speaks::Modern) && is_modern(&client) {
-                // It is told what it has not declared.
-                let told = manager(&fake, mode, 4).dispatch(required(&client)).await.unwrap();
+            let manager = manager(&fake, mode, 4);
+            if is_told(speaks, &client) {
+                let told = manager.dispatch(required(&client)).await.unwrap();
                 assert!(matches!(&told, Outcome::Failed(error) if error.code == -32021), "{told:?}");
                 continue;
             }
-            let manager = manager(&fake, mode, 4);
             let running = tokio::spawn({
                 let (manager, call) = (manager.clone(), required(&client));
                 async move { manager.dispatch(call).await.unwrap() }
@@ -270,7 +273,7 @@ async fn where_tasks_are_optional_only_who_knows_them_has_one() {
 #[tokio::test(start_paused = true)]
 async fn questions_of_a_driven_task_reach_the_client() {
     for speaks in [Speaks::Legacy, Speaks::Modern] {
-        for client in others() {
+        for client in others().into_iter().filter(|client| !is_told(speaks, client)) {
             let fake = Fake::new(speaks);
             let manager = manager(&fake, PerClient, 4);
             fake.tasks.is("input_required");
@@ -315,6 +318,44 @@ async fn a_driven_task_is_cancelled_with_its_call_or_park() {
         assert!(begun.elapsed() <= 60 * MINUTE);
         tokio::time::sleep(SECOND).await;
         assert_eq!(fake.tasks.cancels.load(SeqCst), 3, "{speaks:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driven_task_survives_faults_that_pass_and_no_others() {
+    let passing = [
+        crate::fake::unreachable(),
+        DownstreamFault::Ended { reason: "a stream".into() }.during(&name("fake")),
+        DownstreamFault::Status { status: 503 }.during(&name("fake")),
+        DownstreamFault::Status { status: 429 }.during(&name("fake")),
+        DownstreamFault::TimedOut { after: SECOND }.during(&name("fake")),
+        CallerError::Overloaded { what: "requests", limit: 1 }.into(),
+    ];
+    let nonsense = DownstreamFault::Nonsense { reason: String::new() }.during(&name("fake"));
+    let status = DownstreamFault::Status { status: 400 }.during(&name("fake"));
+    let cases = passing.into_iter().flat_map(|fault| [(fault.clone(), 5, true), (fault, 6, false)]);
+    for (fault, times, survives) in cases.chain([(nonsense, 1, false), (status, 1, false)]) {
+        for speaks in [Speaks::Legacy, Speaks::Modern] {
+            let fake = Fake::new(speaks);
+            let manager = manager(&fake, PerClient, 4);
+            let running = tokio::spawn({
+                let (manager, call) = (manager.clone(), required(&legacy("a")));
+                async move { manager.dispatch(call).await }
+            });
+            // Twice, with something that works between: it is those in a row that count.
+            for _ in 0..2 {
+                tokio::time::sleep(2 * SECOND).await;
+                fake.tasks.fault(times, fault.clone());
+                tokio::time::sleep(10 * SECOND).await;
+            }
+            assert_eq!(!running.is_finished(), survives, "{fault:?} {times} {speaks:?}");
+            assert_eq!(fake.tasks.cancels.load(SeqCst), usize::from(!survives), "{fault:?} {times}");
+            if survives {
+                fake.tasks.is("completed");
+                fake.tasks.fault(times, fault.clone());
+                assert_eq!(answered_by(running.await.unwrap().unwrap()), 7, "{fault:?}");
+            }
+        }
     }
 }
 
