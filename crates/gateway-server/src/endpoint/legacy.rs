@@ -259,13 +259,16 @@ pub(crate) fn notice(visit: &Visit, session: &Arc<Session>, notification: &Notif
                 session.calls().cancel(&id);
             }
         }
-        method::ROOTS_LIST_CHANGED if session.tells_of_roots() => {
-            if session.forget_roots() {
-                drop(tokio::spawn(tell_of_roots(visit.edge.ports.sessions.clone(), session.clone())));
-            }
-        }
+        method::ROOTS_LIST_CHANGED => roots_changed(visit, session),
         // Progress of what a client was asked has nobody to go to.
         _ => {}
+    }
+}
+
+/// Has it passed on that a client's roots are others, if the client said that it would say so.
+fn roots_changed(visit: &Visit, session: &Arc<Session>) {
+    if session.tells_of_roots() && session.forget_roots() {
+        drop(tokio::spawn(tell_of_roots(visit.edge.ports.sessions.clone(), session.clone())));
     }
 }
 

@@ -151,7 +151,8 @@ async fn run(visit: &Visit, mut call: Call, interview: Option<Interview>) -> Res
         match outcome? {
             Outcome::InputRequired(required) => {
                 let asked = Waiting { visit, state: required.state.clone() };
-                call.follow_up = Some(interview.answer(required).await?);
+                // Boxed, since few calls come here and all would have to make room for it.
+                call.follow_up = Some(Box::pin(interview.answer(required)).await?);
                 waiting = Some(asked);
             }
             done => return Ok(done),

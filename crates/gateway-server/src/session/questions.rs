@@ -197,6 +197,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_even_read_has_no_longer() {
+        let (sender, mut said) = mpsc::channel(1);
+        sender.try_send(Payload::default()).unwrap();
+        let questions = Questions::default();
+        let late = questions.ask(&Voice::Call(sender), "m", b"{}", after(1)).await;
+        assert_eq!(late.unwrap_err(), Unheard::Late);
+        said.recv().await;
+        assert!(said.recv().await.is_none(), "what was not asked need not be taken back");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_question_that_is_over_is_taken_back() {
         let questions = Questions::default();
         let (sender, mut said) = mpsc::channel(8);

@@ -42,6 +42,25 @@ fn object(text: impl Into<String>) -> RawObject {
     RawObject::parse(text.into()).unwrap()
 }
 
+/// What a call of this tool asks.
+fn questions(tool: &str) -> Option<String> {
+    Some(match tool {
+        "all" => format!(r#"{{"a":{FORM},"b":{SAMPLE},"c":{ROOTS}}}"#),
+        "form" => format!(r#"{{"q":{FORM}}}"#),
+        "titled" => format!(r#"{{"q":{TITLED}}}"#),
+        "sample" => format!(r#"{{"q":{SAMPLE}}}"#),
+        "url" | "parked" => format!(r#"{{"q":{URL}}}"#),
+        "lost" => format!(r#"{{"q":{FORM}}}"#),
+        "strange" => r#"{"q":7}"#.to_owned(),
+        "nothing" => "{}".to_owned(),
+        "many" => {
+            let questions: Vec<_> = (0..17).map(|number| format!(r#""q{number}":{FORM}"#)).collect();
+            format!("{{{}}}", questions.join(","))
+        }
+        _ => return None,
+    })
+}
+
 #[async_trait]
 impl Dispatcher for Asker {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
@@ -55,19 +74,7 @@ impl Dispatcher for Asker {
         let done = |text: &str| {
             Ok(Outcome::Complete(object(format!(r#"{{"content":[],"structuredContent":{text}}}"#))))
         };
-        let questions = match &**name {
-            "all" => format!(r#"{{"a":{FORM},"b":{SAMPLE},"c":{ROOTS}}}"#),
-            "form" => format!(r#"{{"q":{FORM}}}"#),
-            "titled" => format!(r#"{{"q":{TITLED}}}"#),
-            "sample" => format!(r#"{{"q":{SAMPLE}}}"#),
-            "url" | "parked" => format!(r#"{{"q":{URL}}}"#),
-            "lost" => format!(r#"{{"q":{FORM}}}"#),
-            "strange" => r#"{"q":7}"#.to_owned(),
-            "nothing" => "{}".to_owned(),
-            "many" => {
-                let questions: Vec<_> = (0..17).map(|number| format!(r#""q{number}":{FORM}"#)).collect();
-                format!("{{{}}}", questions.join(","))
-            }
+        match &**name {
             "failed" => {
                 let error = r#"{"code":-32042,"message":"m","data":{"elicitations":[]}}"#;
                 return Ok(Outcome::Failed(PeerError::new(object(error)).unwrap()));
@@ -82,8 +89,9 @@ impl Dispatcher for Asker {
                 ["info", "error"].iter().for_each(|level| call.exchange.events.emit(Event::Log(log(level))));
                 return done("{}");
             }
-            _ => return done("{}"),
-        };
+            _ => {}
+        }
+        let Some(questions) = questions(name) else { return done("{}") };
         let rounds = self.declared.lock().unwrap().len();
         let asks_again = match &**name {
             // What a URL is for is done a while after the user has agreed.

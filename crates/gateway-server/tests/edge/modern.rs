@@ -174,7 +174,8 @@ async fn a_cursor_is_good_for_the_caller_and_the_list_that_it_was_given_for() {
     })
     .await;
     let desk = server.modern();
-    let lab = HttpClient::new(&server.url(), Speaks::modern()).unwrap().with_header("authorization", "Bearer l");
+    let lab =
+        HttpClient::new(&server.url(), Speaks::modern()).unwrap().with_header("authorization", "Bearer l");
     let first = desk.request("1", "tools/list", "{}").await.unwrap();
     let given = first.result_member("nextCursor").unwrap();
     let middle = given.len() / 2;

@@ -5,7 +5,7 @@ use gateway_domain::{
 };
 use gateway_testkit::client::{Answer, HttpClient, Speaks};
 
-use crate::support::{Served, files, object, start};
+use crate::support::{Served, files, keys, object, start};
 
 const FORM: &str = r#"{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"n":1.0}}}"#;
 const URL: &str = r#"{"method":"elicitation/create","params":{"mode":"url","message":"m","elicitationId":"e","url":"https://x"}}"#;
@@ -174,6 +174,18 @@ async fn no_more_is_asked_at_once_than_a_user_can_answer() {
         let answer = server.ask("tools/call", r#""name":"files__x""#, ALL).await;
         assert_eq!(answer.error_code(), code, "{count} questions: {answer:?}");
         assert_eq!(server.world.abandoned.lock().unwrap().len(), usize::from(code.is_some()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_read_is_shared_by_nobody_where_callers_are_told_apart() {
+    for (clients, scope) in [(Vec::new(), r#""public""#), (keys(), r#""private""#)] {
+        let server = start(|config| config.clients = clients).await;
+        server.world.offer_all();
+        server.script([Outcome::Complete(object(r#"{"contents":[],"ttlMs":-1,"cacheScope":"public"}"#))]);
+        let read = server.modern().request("1", "resources/read", r#"{"uri":"a:b"}"#).await.unwrap();
+        assert_eq!(read.result_member("cacheScope").as_deref(), Some(scope));
+        assert_eq!(read.result_member("ttlMs").as_deref(), Some("0"));
     }
 }
 
