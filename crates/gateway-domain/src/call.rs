@@ -108,6 +108,9 @@ pub struct Exchange {
     pub session: SessionKey,
     /// What the client can do.
     pub capabilities: ClientCapabilities,
+    /// Whether it can be asked anything with this call. What a session is opened with does not depend on that: the
+    /// next call may be another one.
+    pub can_be_asked: bool,
     /// Whether the client asked for progress.
     pub wants_progress: bool,
     /// The lowest level of log messages the client wants with this call.
@@ -125,6 +128,7 @@ impl Exchange {
             era,
             session,
             capabilities,
+            can_be_asked: true,
             wants_progress: false,
             log_level: None,
             events: Arc::new(Silent),

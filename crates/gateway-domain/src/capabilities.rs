@@ -62,6 +62,10 @@ impl ClientCapabilities {
     /// so that they can be keys.
     #[must_use]
     pub fn canonical(&self, extensions: &[String]) -> Self {
+        // What most modern requests declare.
+        if self.raw.is_empty() {
+            return Self::none();
+        }
         let mut members = Vec::new();
         if let Some(roots) = self.raw.get_object("roots") {
             let changes = roots.get("listChanged").and_then(|changes| changes.to_bool()) == Some(true);

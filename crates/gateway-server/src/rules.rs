@@ -92,6 +92,11 @@ impl Rendered {
         }
     }
 
+    /// Whether what one caller is shown is not for others.
+    pub(crate) fn is_private(&self) -> bool {
+        self.is_private
+    }
+
     /// The result of `server/discover`.
     pub(crate) fn discover(&self, offer: &Offer) -> String {
         let (version, capabilities) = (Revision::NEWEST_MODERN, self.capabilities(offer));

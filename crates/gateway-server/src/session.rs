@@ -66,7 +66,7 @@ pub(crate) struct Session {
     watched: Watched,
     roots: Roots,
     /// The lists that the client has been told of.
-    told: Mutex<Generations>,
+    told: tokio::sync::Mutex<Generations>,
     shelf: Arc<Shelf>,
     ended: tokio::sync::watch::Sender<bool>,
 }
@@ -77,8 +77,8 @@ impl Session {
         principal: Arc<Principal>,
         view: View,
         client: Client,
-        bounds: Bounds,
-        shelf: Arc<Shelf>,
+        questions: Questions,
+        (bounds, shelf): (Bounds, Arc<Shelf>),
     ) -> Result<Arc<Self>, Refusal> {
         let now = Instant::now();
         Ok(Arc::new(Self {
@@ -94,12 +94,12 @@ impl Session {
             initialized: AtomicBool::new(false),
             calls: Arc::default(),
             level: Mutex::default(),
-            questions: Questions::default(),
+            questions,
             outbox: Journal::new(0, bounds),
             kept: Kept::default(),
             watched: Watched::default(),
             roots: Roots::default(),
-            told: Mutex::default(),
+            told: tokio::sync::Mutex::default(),
             shelf,
             ended: tokio::sync::watch::Sender::new(false),
         }))
@@ -121,14 +121,9 @@ impl Session {
         self.client.revision
     }
 
-    /// What the client can do, where it can be asked something.
+    /// What the client can do.
     pub(crate) fn capabilities(&self) -> &ClientCapabilities {
         &self.client.capabilities
-    }
-
-    /// What it can do where it cannot.
-    pub(crate) fn unasked(&self) -> &ClientCapabilities {
-        &self.client.unasked
     }
 
     /// The lowest level of log messages that the client wants, if it said.
@@ -170,14 +165,16 @@ impl Session {
         self.shelf.drop_one();
     }
 
-    /// The client's roots are others now.
-    pub(crate) fn forget_roots(&self) {
-        self.roots.forget();
+    /// The client has been told of no lists before these: nobody tells it of any yet.
+    pub(crate) fn begins_with(&self, lists: Generations) {
+        if let Ok(mut told) = self.told.try_lock() {
+            *told = lists;
+        }
     }
 
-    /// The lists that the client has been told of, and from now on these.
-    pub(crate) fn told(&self, now: Generations) -> Generations {
-        std::mem::replace(&mut *locked(&self.told), now)
+    /// The lists that the client has been told of. Held by whoever tells it of others.
+    pub(crate) fn told(&self) -> &tokio::sync::Mutex<Generations> {
+        &self.told
     }
 
     pub(crate) fn calls(&self) -> &Arc<Calls> {
@@ -271,13 +268,15 @@ pub(crate) struct SessionTable {
     sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     limits: ArcSwap<Limits>,
     shelf: Arc<Shelf>,
+    /// The number of the last question in a session that is in no table.
+    asked: Arc<AtomicU64>,
 }
 
 impl SessionTable {
     /// `dropped` counts what clients are not told.
     pub(crate) fn new(limits: Limits, dropped: Counter<u64, AtomicU64>) -> Self {
         let (sessions, shelf) = (Mutex::default(), Shelf::new(dropped));
-        Self { sessions, limits: ArcSwap::from_pointee(limits), shelf }
+        Self { sessions, limits: ArcSwap::from_pointee(limits), shelf, asked: Arc::default() }
     }
 
     /// How much a stream of a session keeps.
@@ -295,7 +294,18 @@ impl SessionTable {
         view: &View,
         client: Client,
     ) -> Result<Arc<Session>, Refusal> {
-        Session::new(principal.clone(), view.clone(), client, self.bounds(), self.shelf.clone())
+        self.create(principal, view, client, Questions::after(self.asked.clone()))
+    }
+
+    fn create(
+        &self,
+        principal: &Arc<Principal>,
+        view: &View,
+        client: Client,
+        questions: Questions,
+    ) -> Result<Arc<Session>, Refusal> {
+        let kept = (self.bounds(), self.shelf.clone());
+        Session::new(principal.clone(), view.clone(), client, questions, kept)
     }
 
     /// Sessions beyond other limits are not ended for that.
@@ -314,7 +324,7 @@ impl SessionTable {
         view: &View,
         client: Client,
     ) -> Result<(Arc<Session>, Option<Arc<Session>>), Refusal> {
-        let session = self.apart(principal, view, client)?;
+        let session = self.create(principal, view, client, Questions::default())?;
         let limits = self.limits.load();
         let mut sessions = locked(&self.sessions);
         // Under the lock: what is opened before is found by `take_revoked`.

@@ -9,8 +9,14 @@ use crate::{Implementation, code, meta};
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// A result object in two parts: its bytes, and the members to add before its last one, which closes it. Those are
-/// apart so that a large result is not copied for them.
-pub fn result(subject: &Subject, result: &RawObject, identity: &Implementation) -> (Bytes, String) {
+/// apart so that a large result is not copied for them. With `is_private`, what one caller is shown is for no other,
+/// whatever the downstream says, which knows one only: us.
+pub fn result(
+    subject: &Subject,
+    result: &RawObject,
+    is_private: bool,
+    identity: &Implementation,
+) -> (Bytes, String) {
     let mut added: Vec<String> = Vec::new();
     let mut add = |member: &str, value: &str| {
         if !result.contains(member) {
@@ -31,6 +37,14 @@ pub fn result(subject: &Subject, result: &RawObject, identity: &Implementation) 
         edit = edit.set("_meta", own.finish().as_bytes());
     } else {
         added.push(format!(r#""_meta":{{{ours}}}"#));
+    }
+    if matches!(subject, Subject::Resource { .. }) {
+        if is_private && result.get_text("cacheScope").is_some_and(|scope| scope != "private") {
+            edit = edit.set("cacheScope", br#""private""#);
+        }
+        if result.get("ttlMs").is_some_and(|ttl| ttl.as_str().starts_with('-')) {
+            edit = edit.set("ttlMs", b"0");
+        }
     }
     if let Subject::Task { id, act: TaskAct::Get } = subject {
         edit = edit.set("taskId", RawJson::string(id).as_bytes());
@@ -148,10 +162,28 @@ mod tests {
                 ),
             ),
         ] {
-            let (body, tail) = result(subject, &object(given), &us);
+            let (body, tail) = result(subject, &object(given), false, &us);
             let body = std::str::from_utf8(&body[..body.len() - 1]).unwrap();
             assert_eq!(format!("{body}{tail}}}"), expected, "for {given}");
         }
+    }
+
+    #[test]
+    fn what_was_read_holds_no_longer_and_for_no_others_than_it_may() {
+        let us = Implementation::new("g", "G", "1");
+        let read = Subject::Resource { uri: "a:b".into() };
+        for (given, is_private, expected) in [
+            (r#"{"ttlMs":7,"cacheScope":"public"}"#, false, r#"{"ttlMs":7,"cacheScope":"public"}"#),
+            (r#"{"ttlMs":7,"cacheScope":"public"}"#, true, r#"{"ttlMs":7,"cacheScope":"private"}"#),
+            (r#"{"ttlMs":7.0,"cacheScope":"private"}"#, true, r#"{"ttlMs":7.0,"cacheScope":"private"}"#),
+            (r#"{"ttlMs":-7,"cacheScope":"private"}"#, false, r#"{"ttlMs":0,"cacheScope":"private"}"#),
+        ] {
+            let (body, _) = result(&read, &object(given), is_private, &us);
+            assert_eq!(body, expected, "for {given}");
+        }
+        let (body, _) =
+            result(&Subject::tool("t"), &object(r#"{"cacheScope":"public","ttlMs":-1}"#), true, &us);
+        assert_eq!(body, r#"{"cacheScope":"public","ttlMs":-1}"#);
     }
 
     #[test]

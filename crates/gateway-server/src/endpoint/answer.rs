@@ -140,7 +140,8 @@ pub(crate) fn answered(
     let modern = revision.era() == Era::Modern;
     match outcome {
         Ok(Outcome::Complete(result)) if modern => {
-            modern_result(id, subject, &result, &visit.rules.config.identity)
+            let is_private = visit.rules.rendered.is_private();
+            modern_result(id, subject, &result, is_private, &visit.rules.config.identity)
         }
         Ok(Outcome::Complete(result)) => {
             let result = convert::legacy::result(subject, &result, revision);
@@ -157,7 +158,8 @@ pub(crate) fn answered(
         Ok(Outcome::Failed(error)) => {
             peer_error(id, &convert::legacy::error(subject, &error, revision, opens_urls))
         }
-        Ok(Outcome::InputRequired(_)) if !modern => {
+        Ok(Outcome::InputRequired(required)) if !modern => {
+            visit.abandon(&required.state);
             let reason = "it cannot be asked anything with this request".to_owned();
             failed(&CallerError::Unanswered { reason }.into(), id)
         }
@@ -170,8 +172,14 @@ pub(crate) fn answered(
 
 /// The result of a call for a modern client. What is added goes behind the downstream's own bytes, without a copy of
 /// large ones.
-fn modern_result(id: &RequestId, subject: &Subject, result: &RawObject, identity: &Implementation) -> Answer {
-    let (body, tail) = convert::modern::result(subject, result, identity);
+fn modern_result(
+    id: &RequestId,
+    subject: &Subject,
+    result: &RawObject,
+    is_private: bool,
+    identity: &Implementation,
+) -> Answer {
+    let (body, tail) = convert::modern::result(subject, result, is_private, identity);
     let closed = format!("{tail}}}}}");
     let open = body.slice(..body.len() - 1);
     Answer::ok(Payload::around(write::result_head(id), open, closed.as_bytes()))
@@ -180,7 +188,7 @@ fn modern_result(id: &RequestId, subject: &Subject, result: &RawObject, identity
 /// A result that is the gateway's own but for some members: it only says who we are.
 pub(super) fn extended(id: &RequestId, object: RawJson, identity: &Implementation) -> Answer {
     let object = RawObject::try_from(object).unwrap_or_else(|_| RawObject::empty());
-    modern_result(id, &Subject::tool(""), &object, identity)
+    modern_result(id, &Subject::tool(""), &object, false, identity)
 }
 
 /// An error that a downstream answered with.
@@ -227,7 +235,7 @@ mod tests {
                 format!("{},\"resultType\":\"complete\",\"_meta\":{{{meta}}}}}", &long[..long.len() - 1]),
             ),
         ] {
-            let written = text(&modern_result(&RequestId::from(7), &subject, &object(given), &us));
+            let written = text(&modern_result(&RequestId::from(7), &subject, &object(given), false, &us));
             assert_eq!(written, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{expected}}}"#), "for {given}");
         }
     }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gateway_domain::{
     CallerError, ClientCapabilities, DownstreamFault, DownstreamName, Error, FollowUp, InputRequired,
-    InternalError, RawJson, RawObject, View,
+    InternalError, RawJson, RawObject, State, View,
 };
 use gateway_protocol::{Answer, convert, method};
 use tokio::time::{Instant, sleep};
@@ -15,13 +15,24 @@ use crate::session::{Session, Voice, new_name};
 /// How long a call that is only to be made again waits for that, and how much longer the next time.
 const PACE: Duration = Duration::from_millis(250);
 const SLOWEST_PACE: Duration = Duration::from_secs(8);
+/// How many questions one round may have, of whatever era the client is.
+pub(super) const MOST_QUESTIONS: usize = 16;
+pub(super) const TOO_MANY_QUESTIONS: &str = "it asks too much at once";
+/// Whatever is configured.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How much sooner than the call that is parked for it a round is over, at most.
+const MARGIN: Duration = Duration::from_secs(10);
 
 /// Asks one client on behalf of one call.
 pub(crate) struct Interview {
     session: Arc<Session>,
-    voice: Voice,
+    /// `None` for a client that can be asked nothing.
+    voice: Option<Voice>,
     rounds: usize,
+    /// How long one round may take.
     time: Duration,
+    /// When the last one has to be over.
+    until: Instant,
     /// Whether the user is told which downstream asks.
     labels: bool,
     pace: Duration,
@@ -39,11 +50,15 @@ impl Interview {
     /// An interview with the client of this session. Its questions go where the call's events go.
     pub(crate) fn new(visit: &Visit, session: &Arc<Session>, events: &mut Events) -> Self {
         let config = &visit.rules.config;
+        let (rounds, time) = (config.limits.question_rounds, config.limits.question_time);
+        let all = time.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)).min(LONGEST);
+        let is_interactive = session.capabilities().is_interactive();
         Self {
             session: session.clone(),
-            voice: Voice::Call(events.questions()),
-            rounds: config.limits.question_rounds,
-            time: config.limits.question_time,
+            voice: is_interactive.then(|| Voice::Call(events.questions())),
+            rounds,
+            time: time - MARGIN.min(time / 20),
+            until: Instant::now() + all,
             labels: config.label_questions && visit.view == View::All,
             pace: PACE,
             opened: HashMap::new(),
@@ -58,9 +73,19 @@ impl Interview {
         let InputRequired { downstream, requests, state } = required;
         let downstream =
             downstream.ok_or(InternalError { what: "nobody knows which downstream asked for input" })?;
-        let (mut responses, mut is_new) = (RawObject::empty(), requests.is_none());
+        let asks = requests.as_ref().is_some_and(|requests| !requests.is_empty());
+        if requests.iter().flat_map(RawObject::iter).nth(MOST_QUESTIONS).is_some() {
+            return Err(nonsense(&downstream, TOO_MANY_QUESTIONS));
+        }
+        let now = Instant::now();
+        if now >= self.until {
+            return Err(unanswered("the call asks for too long".to_owned()));
+        }
+        let until = self.until.min(now + self.time);
+        let is_parked = matches!(state, State::Parked(_));
+        let (mut responses, mut is_new) = (RawObject::empty(), !asks);
         for (key, request) in requests.iter().flat_map(RawObject::iter) {
-            let heard = self.one(&downstream, request).await?;
+            let heard = self.one(&downstream, request, is_parked, until).await?;
             is_new |= heard.is_new;
             responses = with(&responses, &key, heard.answer.raw());
         }
@@ -69,33 +94,40 @@ impl Interview {
             self.rounds = left.ok_or_else(|| unanswered("the call asks too often".to_owned()))?;
         }
         // With nothing new to say, an answer at once would be asked for again at once.
-        if requests.is_none() || !is_new {
+        if !asks || !is_new {
             sleep(self.pace).await;
             self.pace = (self.pace * 2).min(SLOWEST_PACE);
         }
         Ok(FollowUp { downstream, state, responses })
     }
 
-    async fn one(&mut self, downstream: &DownstreamName, request: RawJson) -> Result<Heard, Error> {
+    async fn one(
+        &mut self,
+        downstream: &DownstreamName,
+        request: RawJson,
+        is_parked: bool,
+        until: Instant,
+    ) -> Result<Heard, Error> {
         let request = RawObject::try_from(request).ok();
         let method = request.as_ref().and_then(|request| request.get_text("method"));
         let Some((request, method)) = request.zip(method) else {
-            let reason = "it asks for input with something that is no request".to_owned();
-            return Err(DownstreamFault::Nonsense { reason }.during(downstream));
+            return Err(nonsense(downstream, "it asks for input with something that is no request"));
         };
         let params = request.get_object("params").unwrap_or_else(RawObject::empty);
         if let Some(missing) = missing(self.session.capabilities(), &method, &params) {
             return Err(unanswered(format!("it has not declared {missing}, which `{method}` needs")));
         }
         let url = params.get_text("url").filter(|_| is_by_url(&params));
-        if let Some(since) = url.as_ref().and_then(|url| self.opened.get(url)) {
+        // A call that waits asks each thing once: what it asks again is another question.
+        let repeated = url.as_ref().filter(|_| !is_parked).and_then(|url| self.opened.get(url));
+        if let Some(since) = repeated {
             // The user has agreed and is at it; what comes of that the downstream learns elsewhere.
             if since.elapsed() >= self.time {
                 return Err(unanswered("what it was to do at a URL took too long".to_owned()));
             }
             return Ok(Heard { answer: accepted(), is_new: false });
         }
-        let answer = self.ask(downstream, &method, params).await?;
+        let answer = self.ask(downstream, &method, params, until).await?;
         if let Some(url) = url.filter(|_| answer.get_text("action").as_deref() == Some("accept")) {
             self.opened.insert(url, Instant::now());
         }
@@ -107,7 +139,11 @@ impl Interview {
         downstream: &DownstreamName,
         method: &str,
         params: RawObject,
+        until: Instant,
     ) -> Result<RawObject, Error> {
+        let Some(voice) = &self.voice else {
+            return Err(unanswered(format!("`{method}` cannot be put to it")));
+        };
         let elicits = method == method::ELICIT;
         let labelled = if elicits && self.labels { labelled(downstream, &params) } else { params };
         let name = || new_name().unwrap_or_default();
@@ -119,7 +155,7 @@ impl Interview {
             }
             Err(reason) => return Err(unanswered(format!("`{method}` cannot be put to it: {reason}"))),
         };
-        let asked = self.session.questions().ask(&self.voice, method, params.as_bytes(), self.time);
+        let asked = self.session.questions().ask(voice, method, params.as_bytes(), until);
         match asked.await {
             Ok(Answer::Result(result)) => Ok(result),
             // Whoever wants to know what the user says can go on without; a model's or a host's answer cannot be
@@ -136,6 +172,10 @@ impl Interview {
             Err(reason) => Err(unanswered(format!("`{method}`: {reason}"))),
         }
     }
+}
+
+fn nonsense(downstream: &DownstreamName, reason: &str) -> Error {
+    DownstreamFault::Nonsense { reason: reason.to_owned() }.during(downstream)
 }
 
 fn unanswered(reason: String) -> Error {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use gateway_domain::{CallerError, Era, LogLevel, Offer, RawJson, RawObject};
+use gateway_domain::{CallerError, Era, LogLevel, Offer, RawJson, RawObject, Sessions};
 use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, convert, method};
 use tokio::task::JoinSet;
 
@@ -10,11 +10,11 @@ use super::{
     Answer, Payload, Reply, Visit, failed,
     list::list,
     panicked,
-    request::{self, Manner},
+    request::{self, Manner, stoppable},
     watch,
 };
 use crate::{
-    in_flight::{CatchUnwind, Detached, Entry, Panicked, Permit, Stopped},
+    in_flight::{CatchUnwind, Detached, Entry, Panicked, Permit},
     rescue::Refusal,
     session::{Client, Session},
 };
@@ -114,7 +114,7 @@ async fn serve(
         Ok(permit) => permit,
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
-    let manner = manner(visit, session);
+    let manner = manner(session);
     if let Some(kind) = method::list_of(&request.method) {
         let work = list(visit, &request, kind, &manner);
         return stoppable(&request.id, entry, work).await.holding(permit).into();
@@ -130,16 +130,6 @@ async fn serve(
     };
     edge.answered(&request.method, Era::Legacy, &answer);
     answer.into()
-}
-
-/// What is answered, unless the client takes the request back or the session ends.
-async fn stoppable(id: &RequestId, entry: Option<Entry>, work: impl Future<Output = Answer>) -> Answer {
-    let Some(entry) = entry else { return work.await };
-    match entry.run(work).await {
-        Ok(answer) => answer,
-        Err(Stopped::Cancelled) => failed(&CallerError::Cancelled.into(), id),
-        Err(Stopped::Ended) => request::ended(id),
-    }
 }
 
 async fn call(
@@ -184,12 +174,11 @@ fn set_level(session: &Session, request: &Request) -> Answer {
     Answer::result(&request.id, b"{}")
 }
 
-fn manner(visit: &Visit, session: &Arc<Session>) -> Manner<'static> {
-    let capabilities = if visit.streams { session.capabilities() } else { session.unasked() };
+fn manner(session: &Arc<Session>) -> Manner<'static> {
     Manner {
         revision: session.revision(),
         key: session.key(),
-        capabilities: capabilities.clone(),
+        capabilities: session.capabilities().clone(),
         declared: session.capabilities().clone(),
         log_level: session.log_level(),
         mirrored: None,
@@ -262,7 +251,7 @@ fn array(answers: Vec<(usize, Answer)>) -> Payload {
 }
 
 /// Takes a notification of a session.
-pub(crate) fn notice(visit: &Visit, session: &Session, notification: &Notification) {
+pub(crate) fn notice(visit: &Visit, session: &Arc<Session>, notification: &Notification) {
     match notification.method.as_str() {
         method::INITIALIZED => session.initialize(),
         method::CANCELLED => {
@@ -270,13 +259,31 @@ pub(crate) fn notice(visit: &Visit, session: &Session, notification: &Notificati
                 session.calls().cancel(&id);
             }
         }
-        method::ROOTS_LIST_CHANGED => {
-            session.forget_roots();
-            let (sessions, key) = (visit.edge.ports.sessions.clone(), session.key());
-            drop(tokio::spawn(async move { sessions.roots_changed(&key).await }));
-        }
+        method::ROOTS_LIST_CHANGED => roots_changed(visit, session),
         // Progress of what a client was asked has nobody to go to.
         _ => {}
+    }
+}
+
+/// Has it passed on that a client's roots are others, if the client said that it would say so.
+fn roots_changed(visit: &Visit, session: &Arc<Session>) {
+    if session.tells_of_roots() && session.forget_roots() {
+        drop(tokio::spawn(tell_of_roots(visit.edge.ports.sessions.clone(), session.clone())));
+    }
+}
+
+/// Passes on that the roots are others, and once more if they have changed meanwhile, however often.
+async fn tell_of_roots(sessions: Arc<dyn Sessions>, session: Arc<Session>) {
+    let (mut ended, key) = (session.ended(), session.key());
+    loop {
+        let seen = session.roots_untold();
+        tokio::select! {
+            _ = CatchUnwind(sessions.roots_changed(&key)) => {}
+            _ = ended.wait_for(|ended| *ended) => return,
+        }
+        if session.roots_told(seen) {
+            return;
+        }
     }
 }
 

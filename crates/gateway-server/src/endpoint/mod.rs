@@ -14,7 +14,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use gateway_domain::{DownstreamFault, Era, Error, InternalError, View};
+use gateway_domain::{DownstreamFault, Era, Error, InternalError, State, View};
 use gateway_protocol::RequestId;
 
 pub(crate) use self::{
@@ -34,6 +34,15 @@ pub(crate) struct Visit {
     pub(crate) view: View,
     /// Whether more than the one answer can be sent.
     pub(crate) streams: bool,
+}
+
+impl Visit {
+    /// Nobody will answer what was asked: what waits for that is given up.
+    fn abandon(&self, state: &State) {
+        if let State::Parked(park) = state {
+            self.edge.ports.sessions.abandon(park);
+        }
+    }
 }
 
 /// What a request is answered with.

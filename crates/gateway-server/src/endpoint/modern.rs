@@ -16,7 +16,7 @@ use super::{
     Answer, Reply, Visit, failed,
     list::list,
     panicked,
-    request::{self, Manner},
+    request::{self, Manner, stoppable},
 };
 use crate::{
     field::field,
@@ -64,13 +64,19 @@ pub(crate) async fn answer(
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
     if request.method == method::DISCOVER {
-        return discover(visit, &request).await.holding(permit).into();
+        return stoppable(&request.id, entry, discover(visit, &request)).await.holding(permit).into();
+    }
+    if let Some(kind) = method::list_of(&request.method) {
+        let work = async {
+            match gate(visit, &request.method).await {
+                Some(refusal) => refused(visit, &request, &refusal),
+                None => list(visit, &request, kind, &manner).await,
+            }
+        };
+        return stoppable(&request.id, entry, work).await.holding(permit).into();
     }
     if let Some(refusal) = gate(visit, &request.method).await {
         return refused(visit, &request, &refusal).into();
-    }
-    if let Some(kind) = method::list_of(&request.method) {
-        return list(visit, &request, kind, &manner).await.holding(permit).into();
     }
     let method = request.method.clone();
     match request::call(visit, request, &manner, permit, entry) {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, FollowUp, InputRequired,
-    JsonKind, LogLevel, Outcome, Params, ParkId, RawObject, Reference, SessionKey, Sessions, State, Subject,
-    Target, TaskAct, View,
+    Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, JsonKind, LogLevel, Outcome,
+    Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct, View,
 };
 use gateway_protocol::{Request, RequestId, Revision, headers, meta, method};
 use http::HeaderMap;
@@ -56,6 +55,7 @@ impl Manner<'_> {
             era: self.era(),
             session: self.key.clone(),
             capabilities: self.capabilities.clone(),
+            can_be_asked: self.era() == Era::Modern || visit.streams,
             wants_progress: false,
             log_level: None,
             events: visit.edge.silent.clone(),
@@ -143,51 +143,53 @@ pub(crate) fn call(
 /// Makes the call, and goes on with it as long as its client has answers for what it asks.
 async fn run(visit: &Visit, mut call: Call, interview: Option<Interview>) -> Result<Outcome, Error> {
     let Some(mut interview) = interview else { return dispatch(visit, call).await };
+    let mut waiting = None;
     loop {
-        match dispatch(visit, call.clone()).await? {
+        let outcome = dispatch(visit, call.clone()).await;
+        // Held until here: a follow-up that failed on its way has taken nothing up.
+        drop(waiting.take());
+        match outcome? {
             Outcome::InputRequired(required) => {
-                let waiting = Waiting::new(visit, &required);
-                let follow_up: FollowUp = interview.answer(required).await?;
-                waiting.answered();
-                call.follow_up = Some(follow_up);
+                let asked = Waiting { visit, state: required.state.clone() };
+                // Boxed, since few calls come here and all would have to make room for it.
+                call.follow_up = Some(Box::pin(interview.answer(required)).await?);
+                waiting = Some(asked);
             }
             done => return Ok(done),
         }
     }
 }
 
-/// A call that is parked while its client is asked. Dropped before there are answers, because the client refuses,
-/// takes too long or has cancelled, it is given up downstream too.
+/// A call that is parked while its client is asked. When it is not taken up again, because the client refuses, takes
+/// too long or has cancelled, it is given up downstream too; one that was is not there to be given up any more.
 struct Waiting<'a> {
-    sessions: &'a dyn Sessions,
-    park: Option<ParkId>,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(visit: &'a Visit, required: &InputRequired) -> Self {
-        let park = match &required.state {
-            State::Parked(park) => Some(park.clone()),
-            _ => None,
-        };
-        Self { sessions: visit.edge.ports.sessions.as_ref(), park }
-    }
-
-    fn answered(mut self) {
-        self.park = None;
-    }
+    visit: &'a Visit,
+    state: State,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(park) = &self.park {
-            self.sessions.abandon(park);
-        }
+        self.visit.abandon(&self.state);
     }
 }
 
 async fn dispatch(visit: &Visit, call: Call) -> Result<Outcome, Error> {
     let outcome = CatchUnwind(visit.edge.ports.dispatcher.dispatch(call)).await;
     outcome.unwrap_or_else(|Panicked| Err(panicked("a call")))
+}
+
+/// What is answered, unless the client takes the request back or its session ends.
+pub(super) async fn stoppable(
+    id: &RequestId,
+    entry: Option<Entry>,
+    work: impl Future<Output = Answer>,
+) -> Answer {
+    let Some(entry) = entry else { return work.await };
+    match entry.run(work).await {
+        Ok(answer) => answer,
+        Err(Stopped::Cancelled) => failed(&CallerError::Cancelled.into(), id),
+        Err(Stopped::Ended) => ended(id),
+    }
 }
 
 /// The answer to a call whose session has ended before it did.

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use gateway_domain::{
     Call, CallerError, ClientCapabilities, DownstreamFault, DownstreamName, Error, FollowUp, InputRequired,
-    InternalError, JsonKind, Outcome, Params, PeerError, RawJson, RawObject, State, Subject, View,
+    InternalError, JsonKind, Outcome, Params, PeerError, RawJson, RawObject, SessionKey, State, Subject,
+    View,
 };
 use gateway_protocol::{RequestId, Revision, code, convert, meta, method};
 
@@ -13,6 +14,7 @@ use super::{
     Answer, Visit,
     answer::{answered, extended},
     failed,
+    interview::{MOST_QUESTIONS, TOO_MANY_QUESTIONS},
     request::{Manner, Unfit},
     task,
 };
@@ -38,18 +40,29 @@ impl Round {
         manner: &Manner<'_>,
         call: &mut Call,
     ) -> Result<Self, Unfit> {
-        let round = Self {
+        let mut round = Self {
             method: method.to_owned(),
             params: call.params.clone(),
             declared: manner.declared.clone(),
             capabilities: manner.capabilities.clone(),
         };
+        // A task stays with the session that runs it.
+        let is_task = matches!(subject, Subject::Task { .. });
         match subject {
             Subject::Task { id, act } => call.target = task::target(visit, id, *act, round.has_tasks())?,
             Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => {
                 call.follow_up = round.follow_up(visit, &mut call.params).map_err(Unfit::Params)?;
             }
             Subject::Completion(_) | Subject::Other { .. } => {}
+        }
+        if !has_rounds(subject) && round.capabilities.is_interactive() {
+            round.capabilities = unasked(&round.capabilities);
+            call.exchange.capabilities = round.capabilities.clone();
+            call.exchange.can_be_asked = false;
+            if let (SessionKey::Modern { capabilities, .. }, false) = (&mut call.exchange.session, is_task) {
+                // Not the session of what can be asked: it would be opened as of a client that cannot.
+                capabilities.clone_from(&round.capabilities);
+            }
         }
         Ok(round)
     }
@@ -90,13 +103,19 @@ impl Round {
         outcome: Result<Outcome, Error>,
     ) -> Answer {
         let known = match outcome {
-            Ok(Outcome::InputRequired(required)) => self.ask(visit, id, required),
+            Ok(Outcome::InputRequired(required)) if has_rounds(subject) => self.ask(visit, id, required),
+            Ok(Outcome::InputRequired(required)) => {
+                visit.abandon(&required.state);
+                Err(nonsense(required.downstream.as_ref(), "it asks something where nothing can be answered"))
+            }
             Ok(Outcome::Task(task)) => task::begun(visit, id, &task, self.has_tasks()),
-            Ok(Outcome::Failed(error)) if error.code == code::URL_REQUIRED => match self.visits(&error) {
-                Some(Ok(required)) => self.ask(visit, id, required),
-                Some(Err(missing)) => Err(missing.into()),
-                None => return self.plain(visit, id, subject, Ok(Outcome::Failed(error))),
-            },
+            Ok(Outcome::Failed(error)) if error.code == code::URL_REQUIRED && has_rounds(subject) => {
+                match self.visits(&error) {
+                    Some(Ok(required)) => self.ask(visit, id, required),
+                    Some(Err(missing)) => Err(missing.into()),
+                    None => return self.plain(visit, id, subject, Ok(Outcome::Failed(error))),
+                }
+            }
             Ok(Outcome::Failed(error)) if error.code == code::MISSING_CAPABILITY => {
                 match self.lacks(&error) {
                     Some(required) => Err(CallerError::MissingCapability { required }.into()),
@@ -162,10 +181,7 @@ impl Round {
         let asked = match &requests {
             Some(requests) => {
                 if let Err(error) = self.check(requests, downstream.as_ref()) {
-                    // Nobody will answer.
-                    if let State::Parked(park) = &state {
-                        visit.edge.ports.sessions.abandon(park);
-                    }
+                    visit.abandon(&state);
                     return Err(error);
                 }
                 let label = downstream
@@ -187,6 +203,9 @@ impl Round {
 
     /// Whether the client has declared that it can be asked all this (protocol.md §13).
     fn check(&self, requests: &RawObject, downstream: Option<&DownstreamName>) -> Result<(), Error> {
+        if requests.iter().nth(MOST_QUESTIONS).is_some() {
+            return Err(nonsense(downstream, TOO_MANY_QUESTIONS));
+        }
         let can = &self.capabilities;
         let (mut roots, mut sampling, mut tools, mut form, mut url) = (false, false, false, false, false);
         for (_, question) in requests.iter() {
@@ -203,7 +222,7 @@ impl Round {
                     url |= !can.elicits_urls();
                 }
                 Some(method::ELICIT) => form |= !can.elicits_forms(),
-                _ => return Err(nonsense(downstream)),
+                _ => return Err(nonsense(downstream, "it asks what no client is asked")),
             }
         }
         let mut lacking = Vec::new();
@@ -227,11 +246,21 @@ fn missing(required: &str) -> CallerError {
     CallerError::MissingCapability { required }
 }
 
-fn nonsense(downstream: Option<&DownstreamName>) -> Error {
+/// What a client can do where it cannot be asked anything.
+fn unasked(capabilities: &ClientCapabilities) -> ClientCapabilities {
+    let interactive = ["roots", "sampling", "elicitation"];
+    let rest = interactive.iter().fold(capabilities.raw().edit(), |edit, member| edit.remove(member));
+    RawObject::try_from(rest.finish()).map_or_else(|_| ClientCapabilities::none(), ClientCapabilities::from)
+}
+
+/// Whether what is asked during such a request can be answered with the same request again.
+fn has_rounds(subject: &Subject) -> bool {
+    matches!(subject, Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. })
+}
+
+fn nonsense(downstream: Option<&DownstreamName>, reason: &str) -> Error {
     match downstream {
-        Some(name) => {
-            DownstreamFault::Nonsense { reason: "it asks what no client is asked".into() }.during(name)
-        }
+        Some(name) => DownstreamFault::Nonsense { reason: reason.into() }.during(name),
         None => InternalError { what: "a question of nobody" }.into(),
     }
 }

@@ -198,6 +198,7 @@ async fn handshake(visit: &Visit, request: &Rpc) -> Posted {
     }
     match edge.sessions.open(&visit.principal, &visit.view, client) {
         Ok((session, evicted)) => {
+            session.begins_with(edge.ports.directory.generations(&visit.view));
             if let Some(evicted) = evicted {
                 drop(edge.let_go(evicted));
             }
@@ -309,10 +310,17 @@ fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
     };
     if let Some(id) = after.filter(|id| id.stream > 0) {
         let journal = session.kept().find(id.stream).ok_or(Refusal::EventUnknown)?;
+        if id.number > journal.last() {
+            return Err(Refusal::EventUnknown);
+        }
         let source = kept(visit, &session, journal.read_after(id.number));
         let mut held = Held::default();
         held.keep(session.enter());
         return Ok(events(visit, source, held));
+    }
+    // What was never said nobody has read: no reason to end the stream that is read.
+    if after.is_some_and(|id| id.number > session.outbox().last()) {
+        return Err(Refusal::EventUnknown);
     }
     let Opened { reader, held } = listen::legacy(visit, &session, after.map(|id| id.number))?;
     Ok(events(visit, kept(visit, &session, reader), Held::stream(held)))

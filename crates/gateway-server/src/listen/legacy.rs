@@ -46,10 +46,6 @@ pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>, after: Option<u64>) 
         None => session.stream()?,
         Some(_) => session.take_stream(),
     };
-    if after.is_none() {
-        // Whoever begins anew reads the lists anew.
-        session.told(visit.edge.ports.directory.generations(session.view()));
-    }
     let outbox = session.outbox();
     let reader = outbox.read_after(after.unwrap_or_else(|| outbox.last()));
     let news = AbortOnDrop(tokio::spawn(news(visit.clone(), session.clone(), reader.serial())));
@@ -73,13 +69,16 @@ async fn tell(visit: &Visit, session: &Session) {
         // Looked at first, so that a change behind the look at the lists is waited for in vain by nobody.
         let seen = directory.generation(view);
         let now = directory.generations(view);
-        let told = session.told(now);
-        for message in changed(told, now) {
+        let mut told = session.told().lock().await;
+        for message in changed(*told, now) {
             // Before that the client has no lists that could have changed.
             if session.is_initialized() {
                 session.outbox().say(message).await;
             }
         }
+        // Only now: a stream that ends before leaves it to the next.
+        *told = now;
+        drop(told);
         directory.changed(view, seen).await;
         tokio::time::sleep(PAUSE).await;
     }

@@ -8,19 +8,13 @@ pub(crate) struct Client {
     pub(crate) revision: Revision,
     /// What it can do, in the canonical form.
     pub(crate) capabilities: ClientCapabilities,
-    /// The same where it cannot be asked anything.
-    pub(crate) unasked: ClientCapabilities,
 }
 
 impl Client {
     /// A client that declared this in a handshake that ended with this revision.
     pub(crate) fn new(revision: Revision, declared: &RawObject, extensions: &[String]) -> Self {
         let capabilities = convert::legacy::of_client(revision, declared).canonical(extensions);
-        let interactive = ["roots", "sampling", "elicitation"];
-        let rest = interactive.iter().fold(capabilities.raw().edit(), |edit, member| edit.remove(member));
-        let rest = RawObject::try_from(rest.finish());
-        let unasked = rest.map_or_else(|_| ClientCapabilities::none(), ClientCapabilities::from);
-        Self { revision, capabilities, unasked }
+        Self { revision, capabilities }
     }
 }
 

@@ -173,6 +173,11 @@ impl Journal {
         waker.into_iter().for_each(Waker::wake);
     }
 
+    /// Whether nothing more will be said.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state().over
+    }
+
     /// Whether somebody reads now.
     pub(crate) fn is_read(&self) -> bool {
         self.state().reader.is_some()
@@ -228,6 +233,16 @@ impl Journal {
             if oldest.number > state.given {
                 shelf.drop_one();
             }
+        }
+    }
+
+    /// Lets go of what was read, the last too, while all journals together keep more than they may.
+    fn release(&self, state: &mut State) {
+        let Bounds { total, shelf, .. } = &self.bounds;
+        while shelf.bytes.load(Ordering::Acquire) > *total
+            && let Some(oldest) = state.events.pop_front_if(|oldest| oldest.number <= state.given)
+        {
+            self.count(state, oldest.message.len(), false);
         }
     }
 
@@ -295,6 +310,7 @@ impl Reader {
             state.events.remove(at);
             self.journal.count(&mut state, message.len(), false);
         }
+        self.journal.release(&mut state);
         drop(state);
         self.journal.read.notify_waiters();
         Poll::Ready(Some(message))
@@ -391,6 +407,20 @@ mod tests {
         journal.push(message("a"));
         journal.push(message("b"));
         assert_eq!((shelf.dropped.get(), shelf.bytes.load(Ordering::Acquire)), (1, 4));
+    }
+
+    #[tokio::test]
+    async fn what_was_read_goes_when_there_is_too_much_in_all() {
+        let (journal, shelf) = journal(|limits| limits.replay_total_bytes = 2);
+        let other = Journal::new(4, journal.bounds.clone());
+        journal.push(message("ab"));
+        assert_eq!(all(&mut journal.read_after(0)).await, numbered(&[(1, "ab")]));
+        assert_eq!(all(&mut journal.read_after(0)).await.len(), 1, "it is not too much yet");
+        other.push(message("cde"));
+        other.close();
+        assert_eq!(all(&mut other.read_after(0)).await, numbered(&[(1, "cde")]));
+        assert_eq!((shelf.dropped.get(), shelf.bytes.load(Ordering::Acquire)), (0, 2));
+        assert!(other.read_after(0).next().await.is_none());
     }
 
     #[tokio::test]

@@ -2,12 +2,17 @@
 
 use std::{
     pin::Pin,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use gateway_domain::{ClientLink, DownstreamName, LogLevel, Notice, RawJson, RawObject, View};
 use gateway_protocol::{Answer, Revision, method, write};
+
+use tokio::time::Instant;
 
 use super::{Session, questions::Voice};
 
@@ -20,6 +25,8 @@ pub(crate) struct Roots {
     known: Mutex<Known>,
     /// Held by the one that asks.
     asking: tokio::sync::Mutex<()>,
+    /// How often they have become others since downstreams were told; somebody tells them unless it is 0.
+    untold: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +85,29 @@ impl ClientLink for Session {
 }
 
 impl Session {
+    /// Whether the client says when its roots are others.
+    pub(crate) fn tells_of_roots(&self) -> bool {
+        let roots = self.capabilities().raw().get_object("roots");
+        roots.and_then(|roots| roots.get("listChanged")?.to_bool()) == Some(true)
+    }
+
+    /// The client's roots are others now. Whether it is for whoever asks to tell downstreams; somebody who tells
+    /// them already tells them again.
+    pub(crate) fn forget_roots(&self) -> bool {
+        self.roots.forget();
+        self.roots.untold.fetch_add(1, Ordering::AcqRel) == 0
+    }
+
+    /// What [`Self::roots_told`] wants to hear later.
+    pub(crate) fn roots_untold(&self) -> u64 {
+        self.roots.untold.load(Ordering::Acquire)
+    }
+
+    /// Downstreams have been told since this many changes. Whether that were all.
+    pub(crate) fn roots_told(&self, seen: u64) -> bool {
+        self.roots.untold.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
     async fn own_roots(&self) -> Option<RawObject> {
         if !self.capabilities().has_roots() {
             return None;
@@ -91,7 +121,7 @@ impl Session {
             return None;
         }
         let voice = Voice::Session(self.outbox().clone());
-        match self.questions().ask(&voice, method::ROOTS_LIST, b"{}", ROOTS_TIME).await {
+        match self.questions().ask(&voice, method::ROOTS_LIST, b"{}", Instant::now() + ROOTS_TIME).await {
             Ok(Answer::Result(roots)) => {
                 self.roots.learn(&roots, changes);
                 Some(roots)

@@ -7,13 +7,12 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use gateway_protocol::{Answer, RequestId, Response, method, write};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::timeout,
+    time::{Instant, timeout_at},
 };
 
 use super::journal::Journal;
@@ -23,7 +22,9 @@ use crate::endpoint::Payload;
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: Mutex<Open>,
-    next: AtomicU64,
+    /// The number of the last one. One client that begins anew on the same wire shares it with its earlier session,
+    /// so that no late answer meets another question.
+    next: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -77,13 +78,18 @@ pub(crate) enum Unheard {
 }
 
 impl Questions {
+    /// Those of a session that counts on from others.
+    pub(super) fn after(next: Arc<AtomicU64>) -> Self {
+        Self { open: Mutex::default(), next }
+    }
+
     /// Asks and waits. When nobody waits any more, or it took too long, the client is told that it need not answer.
     pub(crate) async fn ask(
         &self,
         voice: &Voice,
         method: &str,
         params: &[u8],
-        time: Duration,
+        until: Instant,
     ) -> Result<Answer, Unheard> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, answered) = oneshot::channel();
@@ -95,14 +101,14 @@ impl Questions {
             open.asked.insert(id, sender);
         }
         let mut asked = Asked { questions: self, voice, id, is_said: false };
-        if !voice.say(write::request(&RequestId::from(id), method, params).into()).await {
-            return Err(Unheard::Gone);
-        }
-        asked.is_said = true;
-        match timeout(time, answered).await {
-            Ok(answer) => answer.map_err(|_| Unheard::Ended),
-            Err(_) => Err(Unheard::Late),
-        }
+        let talk = async {
+            if !voice.say(write::request(&RequestId::from(id), method, params).into()).await {
+                return Err(Unheard::Gone);
+            }
+            asked.is_said = true;
+            answered.await.map_err(|_| Unheard::Ended)
+        };
+        timeout_at(until, talk).await.unwrap_or(Err(Unheard::Late))
     }
 
     /// Takes an answer. One to nothing that is asked is none of ours: the question may have been taken back.
@@ -151,7 +157,9 @@ mod tests {
 
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(60);
+    fn after(seconds: u64) -> Instant {
+        Instant::now() + std::time::Duration::from_secs(seconds)
+    }
 
     fn response(text: &str) -> Response {
         match Incoming::parse(text.to_owned().into()) {
@@ -180,8 +188,8 @@ mod tests {
             questions.answer(response(r#"{"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"no"}}"#));
         };
         let (one, two, ()) = tokio::join!(
-            questions.ask(&voice, "m", b"{}", LONG),
-            questions.ask(&voice, "m", b"{}", LONG),
+            questions.ask(&voice, "m", b"{}", after(60)),
+            questions.ask(&voice, "m", b"{}", after(60)),
             client
         );
         assert!(matches!(one, Ok(Answer::Error(error)) if error.code == 7));
@@ -189,18 +197,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_even_read_has_no_longer() {
+        let (sender, mut said) = mpsc::channel(1);
+        sender.try_send(Payload::default()).unwrap();
+        let questions = Questions::default();
+        let late = questions.ask(&Voice::Call(sender), "m", b"{}", after(1)).await;
+        assert_eq!(late.unwrap_err(), Unheard::Late);
+        said.recv().await;
+        assert!(said.recv().await.is_none(), "what was not asked need not be taken back");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_question_that_is_over_is_taken_back() {
         let questions = Questions::default();
         let (sender, mut said) = mpsc::channel(8);
         let voice = Voice::Call(sender);
-        let late = questions.ask(&voice, "m", b"{}", Duration::from_secs(1)).await;
+        let late = questions.ask(&voice, "m", b"{}", after(1)).await;
         assert_eq!(late.unwrap_err(), Unheard::Late);
         drop(said.recv().await);
         let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
         assert_eq!(text(said.recv().await), cancelled);
         // Nor does a late answer meet the next question.
         tokio::select! {
-            _ = questions.ask(&voice, "m", b"{}", LONG) => panic!("nobody has answered"),
+            _ = questions.ask(&voice, "m", b"{}", after(60)) => panic!("nobody has answered"),
             () = async {
                 drop(said.recv().await);
                 questions.answer(response(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
@@ -208,8 +227,9 @@ mod tests {
             } => {}
         }
         assert_eq!(text(said.recv().await), cancelled.replace(":1}", ":2}"));
-        let (ended, ()) = tokio::join!(questions.ask(&voice, "m", b"{}", LONG), async { questions.end() });
+        let (ended, ()) =
+            tokio::join!(questions.ask(&voice, "m", b"{}", after(60)), async { questions.end() });
         assert_eq!(ended.unwrap_err(), Unheard::Ended);
-        assert_eq!(questions.ask(&voice, "m", b"{}", LONG).await.unwrap_err(), Unheard::Ended);
+        assert_eq!(questions.ask(&voice, "m", b"{}", after(60)).await.unwrap_err(), Unheard::Ended);
     }
 }

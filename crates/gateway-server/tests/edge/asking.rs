@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, ClientLink, Dispatcher, Error, Event, InputRequired, LogLevel, Outcome, PeerError, RawObject,
-    State, Subject, Target,
+    Call, CallerError, ClientLink, Dispatcher, Error, Event, InputRequired, LogLevel, Outcome, ParkId,
+    PeerError, RawObject, State, Subject, Target,
 };
 use gateway_server::{Ports, Server, ServerConfig, stdio};
 use gateway_testkit::client::{HttpClient, Speaks};
@@ -24,6 +24,7 @@ pub(crate) struct Asker {
     pub(crate) world: Arc<World>,
     /// What the calls declared, in their order.
     pub(crate) declared: Mutex<Vec<String>>,
+    can_be_asked: Mutex<Vec<bool>>,
     pub(crate) levels: Mutex<Vec<Option<LogLevel>>>,
     pub(crate) client: Mutex<Option<Arc<dyn ClientLink>>>,
     pub(crate) go: Notify,
@@ -41,10 +42,30 @@ fn object(text: impl Into<String>) -> RawObject {
     RawObject::parse(text.into()).unwrap()
 }
 
+/// What a call of this tool asks.
+fn questions(tool: &str) -> Option<String> {
+    Some(match tool {
+        "all" => format!(r#"{{"a":{FORM},"b":{SAMPLE},"c":{ROOTS}}}"#),
+        "form" => format!(r#"{{"q":{FORM}}}"#),
+        "titled" => format!(r#"{{"q":{TITLED}}}"#),
+        "sample" => format!(r#"{{"q":{SAMPLE}}}"#),
+        "url" | "parked" => format!(r#"{{"q":{URL}}}"#),
+        "lost" => format!(r#"{{"q":{FORM}}}"#),
+        "strange" => r#"{"q":7}"#.to_owned(),
+        "nothing" => "{}".to_owned(),
+        "many" => {
+            let questions: Vec<_> = (0..17).map(|number| format!(r#""q{number}":{FORM}"#)).collect();
+            format!("{{{}}}", questions.join(","))
+        }
+        _ => return None,
+    })
+}
+
 #[async_trait]
 impl Dispatcher for Asker {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         self.declared.lock().unwrap().push(call.exchange.capabilities.raw().as_str().to_owned());
+        self.can_be_asked.lock().unwrap().push(call.exchange.can_be_asked);
         self.levels.lock().unwrap().push(call.exchange.log_level);
         *self.client.lock().unwrap() = call.exchange.client.clone();
         let Target::Exposed { subject: Subject::Tool { name, .. }, .. } = &call.target else {
@@ -53,13 +74,7 @@ impl Dispatcher for Asker {
         let done = |text: &str| {
             Ok(Outcome::Complete(object(format!(r#"{{"content":[],"structuredContent":{text}}}"#))))
         };
-        let questions = match &**name {
-            "all" => format!(r#"{{"a":{FORM},"b":{SAMPLE},"c":{ROOTS}}}"#),
-            "form" => format!(r#"{{"q":{FORM}}}"#),
-            "titled" => format!(r#"{{"q":{TITLED}}}"#),
-            "sample" => format!(r#"{{"q":{SAMPLE}}}"#),
-            "url" => format!(r#"{{"q":{URL}}}"#),
-            "strange" => r#"{"q":7}"#.to_owned(),
+        match &**name {
             "failed" => {
                 let error = r#"{"code":-32042,"message":"m","data":{"elicitations":[]}}"#;
                 return Ok(Outcome::Failed(PeerError::new(object(error)).unwrap()));
@@ -74,19 +89,33 @@ impl Dispatcher for Asker {
                 ["info", "error"].iter().for_each(|level| call.exchange.events.emit(Event::Log(log(level))));
                 return done("{}");
             }
-            _ => return done("{}"),
-        };
+            _ => {}
+        }
+        let Some(questions) = questions(name) else { return done("{}") };
         let rounds = self.declared.lock().unwrap().len();
-        match &call.follow_up {
+        let asks_again = match &**name {
             // What a URL is for is done a while after the user has agreed.
-            Some(follow_up) if &**name != "url" || rounds > 3 => {
-                assert!(matches!(&follow_up.state, State::Own(state) if state.as_str() == "\"s\""));
+            "url" | "nothing" => rounds <= 3,
+            "parked" => rounds <= 2,
+            _ => false,
+        };
+        match &call.follow_up {
+            Some(_) if &**name == "lost" => Err(CallerError::UnknownState.into()),
+            Some(follow_up) if !asks_again => {
+                let is_as_given = match &follow_up.state {
+                    State::Own(state) => state.as_str() == "\"s\"",
+                    state => matches!(state, State::Parked(_)),
+                };
+                assert!(is_as_given, "{:?}", follow_up.state);
                 done(follow_up.responses.as_str())
             }
             _ => Ok(Outcome::InputRequired(InputRequired {
                 downstream: Some(files()),
                 requests: Some(object(questions)),
-                state: State::Own(gateway_domain::RawJson::string("s")),
+                state: match &**name {
+                    "parked" | "lost" | "many" => State::Parked(ParkId("p".into())),
+                    _ => State::Own(gateway_domain::RawJson::string("s")),
+                },
             })),
         }
     }
@@ -97,6 +126,7 @@ pub(crate) fn asker() -> (Arc<Asker>, Ports) {
     let asker = Arc::new(Asker {
         world: world.clone(),
         declared: Mutex::default(),
+        can_be_asked: Mutex::default(),
         levels: Mutex::default(),
         client: Mutex::default(),
         go: Notify::new(),
@@ -224,7 +254,7 @@ async fn what_a_client_refuses_or_cannot_be_asked_is_said_plainly() {
 }
 
 #[tokio::test]
-async fn a_client_that_can_be_told_only_the_answer_declares_nothing() {
+async fn a_call_that_cannot_be_asked_anything_says_so_and_leaves_its_session_as_it_is() {
     let (asker, addr) = serve(|_| {}).await;
     let client = client(addr, "2025-11-25", ALL).await;
     let request = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}}"#, call("form"));
@@ -235,7 +265,15 @@ async fn a_client_that_can_be_told_only_the_answer_declares_nothing() {
         "{}",
         answer.text
     );
-    assert_eq!(*asker.declared.lock().unwrap(), ["{}"]);
+    let batch = format!("[{request}]");
+    let old = self::client(addr, "2025-03-26", ALL).await;
+    let answer = old.post(&batch, &[]).await.unwrap();
+    assert!(answer.text.contains("the client gave no answer"), "{}", answer.text);
+    client.call("6", "echo", "{}").await.unwrap();
+    let declared = asker.declared.lock().unwrap().clone();
+    assert_eq!(declared[0], declared[2], "whichever call comes first, downstreams are told the same");
+    assert!(declared[0].contains("elicitation") && declared[1].contains("roots"), "{declared:?}");
+    assert_eq!(*asker.can_be_asked.lock().unwrap(), [false, false, true]);
 }
 
 #[tokio::test]
@@ -286,6 +324,43 @@ async fn a_url_is_shown_once() {
 }
 
 #[tokio::test]
+async fn a_call_that_waits_has_its_url_shown_again() {
+    let (_, addr) = serve(|_| {}).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let mut stream = client.open("5", "tools/call", &call("parked")).await.unwrap();
+    for id in 1..=2 {
+        let question = stream.next().await.unwrap().unwrap();
+        assert!(question.contains(&format!(r#""id":{id},"method":"elicitation/create""#)), "{question}");
+        respond(&client, id, r#""result":{"action":"accept"}"#).await;
+    }
+    let answer = stream.next().await.unwrap().unwrap();
+    assert!(answer.contains(r#"{"q":{"action":"accept"}}"#), "{answer}");
+}
+
+#[tokio::test]
+async fn a_round_that_asks_nothing_is_a_round() {
+    let (_, addr) = serve(|config| config.limits.question_rounds = 1).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let answer = client.request("5", "tools/call", &call("nothing")).await.unwrap();
+    assert!(answer.text.contains("the call asks too often"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_gone_on_with_is_given_up() {
+    let (asker, addr) = serve(|_| {}).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let mut stream = client.open("5", "tools/call", &call("lost")).await.unwrap();
+    stream.next().await.unwrap().unwrap();
+    assert!(asker.world.abandoned.lock().unwrap().is_empty());
+    respond(&client, 1, r#""result":{"action":"accept"}"#).await;
+    assert!(stream.next().await.unwrap().unwrap().contains("-32602"));
+    assert_eq!(asker.world.abandoned.lock().unwrap().len(), 1, "the follow-up may not have reached it");
+    let answer = client.request("6", "tools/call", &call("many")).await.unwrap();
+    assert!(answer.before.is_empty() && answer.error_code() == Some(-32603), "{answer:?}");
+    assert_eq!(asker.world.abandoned.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn the_level_of_a_session_is_that_of_its_calls() {
     let (asker, addr) = serve(|_| {}).await;
     let client = client(addr, "2025-06-18", "{}").await;
@@ -327,6 +402,13 @@ async fn over_stdio_questions_and_answers_are_lines() {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#,
         ),
         (request(8, "echo"), r#"{"jsonrpc":"2.0","id":8,"result":"#),
+        // A late answer of the session before must not meet a question of the next.
+        (hello("2025-11-25", ALL), r#""protocolVersion":"2025-11-25""#),
+        (request(9, "form"), r#"{"jsonrpc":"2.0","id":3,"method":"elicitation/create","#),
+        (
+            r#"{"jsonrpc":"2.0","id":3,"result":{"action":"decline"}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":9,"result":"#,
+        ),
     ] {
         input.write_all(format!("{said}\n").as_bytes()).await.unwrap();
         let line = tokio::time::timeout(Duration::from_secs(5), lines.next_line()).await;

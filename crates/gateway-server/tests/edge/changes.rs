@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::{
     asking::{ALL, client, serve},
-    support::{QUIET, files, start},
+    support::{QUIET, files, start, until},
 };
 
 fn object(text: &str) -> RawObject {
@@ -65,6 +65,49 @@ async fn a_session_hears_of_the_resources_that_it_watches() {
     drop(updates);
     client.delete().await.unwrap();
     assert!(watched[0].upgrade().is_none(), "it ends with the session");
+}
+
+#[tokio::test]
+async fn other_roots_are_passed_on_once_at_a_time_and_of_those_only_who_declared_that() {
+    let (asker, addr) = serve(|_| {}).await;
+    let roots = || asker.world.roots.load(std::sync::atomic::Ordering::SeqCst);
+    for (declared, told) in [("{}", 0), (r#"{"roots":{}}"#, 0), (ALL, 2)] {
+        let client = client(addr, "2025-11-25", declared).await;
+        client.notify("notifications/roots/list_changed", "{}").await.unwrap();
+        let told_first = told.min(1);
+        until(|| roots() == told_first).await;
+        for _ in 0..20 {
+            client.notify("notifications/roots/list_changed", "{}").await.unwrap();
+        }
+        tokio::time::sleep(QUIET).await;
+        assert_eq!(roots(), told_first, "for {declared}");
+        if told > 0 {
+            asker.world.go.notify_one();
+            until(|| roots() == told).await;
+            asker.world.go.notify_one();
+            tokio::time::sleep(QUIET).await;
+            assert_eq!(roots(), told);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_between_two_streams_and_before_the_first_is_told() {
+    let server = start(|_| {}).await;
+    let client = server.legacy("2025-11-25").await;
+    client.notify("notifications/initialized", "{}").await.unwrap();
+    for _ in 0..2 {
+        server.world.change();
+        let mut stream = client.listen().await.unwrap();
+        while stream.status != 200 {
+            drop(stream);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            stream = client.listen().await.unwrap();
+        }
+        let changed = timeout(Duration::from_secs(5), stream.next()).await.unwrap().unwrap().unwrap();
+        assert!(changed.contains("notifications/tools/list_changed"), "{changed}");
+        assert!(timeout(QUIET, stream.next()).await.is_err(), "once");
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use gateway_domain::{Caller, DownstreamName, DownstreamState, ListRemark, SessionKey};
 use gateway_server::ClientKey;
+use gateway_testkit::client::Answer;
 
 use crate::support::{OURS, files, raw, start};
 
@@ -19,18 +20,25 @@ async fn gw6_a_list_names_the_downstreams_that_are_not_well_in_both_eras() {
     let server = start(|_| {}).await;
     let legacy = server.legacy("2025-11-25").await;
     let modern = server.modern();
-    let page = r#"{"tools":[{"name":"files__echo","n":1.0}],"nextCursor":"c\"1""#;
-    let well = format!(r#"{page},"resultType":"complete","ttlMs":5000,"cacheScope":"public",{OURS}}}"#);
+    let page = |list: &Answer| {
+        let cursor = list.result_member("nextCursor").unwrap();
+        format!(r#"{{"tools":[{{"name":"files__echo","n":1.0}}],"nextCursor":{cursor}"#)
+    };
     let list = modern.request("1", "tools/list", "{}").await.unwrap();
+    let page_of = page(&list);
+    let well = format!(r#"{page_of},"resultType":"complete","ttlMs":5000,"cacheScope":"public",{OURS}}}"#);
     assert_eq!(list.result().unwrap(), well);
     *server.world.remarks.lock().unwrap() = (false, remarks());
     let list = legacy.request("2", "tools/list", "{}").await.unwrap();
-    assert_eq!(list.result().unwrap(), format!(r#"{page},"_meta":{{{REMARKS}}}}}"#));
+    assert_eq!(list.result().unwrap(), format!(r#"{},"_meta":{{{REMARKS}}}}}"#, page(&list)));
     let list = modern.request("3", "tools/list", "{}").await.unwrap();
     let ours = OURS.strip_suffix('}').unwrap();
     assert_eq!(
         list.result().unwrap(),
-        format!(r#"{page},"resultType":"complete","ttlMs":5000,"cacheScope":"public",{ours},{REMARKS}}}}}"#)
+        format!(
+            r#"{},"resultType":"complete","ttlMs":5000,"cacheScope":"public",{ours},{REMARKS}}}}}"#,
+            page(&list)
+        )
     );
 }
 

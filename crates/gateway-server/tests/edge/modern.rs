@@ -1,5 +1,6 @@
 use std::sync::atomic::Ordering;
 
+use gateway_server::ClientKey;
 use gateway_testkit::client::{HttpClient, Speaks};
 
 use crate::support::{MODERN, OURS, QUIET, envelope, start};
@@ -146,11 +147,15 @@ async fn discover_and_lists_say_how_long_and_for_whom_they_hold() {
     let page = r#""tools":[{"name":"files__echo","n":1.0}]"#;
     let tail = format!(r#""resultType":"complete","ttlMs":5000,"cacheScope":"public",{OURS}}}"#);
     let answer = client.request("2", "tools/list", "{}").await.unwrap();
-    assert_eq!(answer.result().unwrap(), format!(r#"{{{page},"nextCursor":"c\"1",{tail}"#));
-    for cursor in [r#"c\"1"#, ""] {
-        let answer = client.request("3", "tools/list", &format!(r#"{{"cursor":"{cursor}"}}"#)).await.unwrap();
-        assert_eq!(answer.result().unwrap(), format!("{{{page},{tail}"));
-    }
+    let cursor = answer.result_member("nextCursor").unwrap();
+    let begins = format!(r#"{{{page},"nextCursor":"#);
+    assert_eq!(answer.result().unwrap(), format!("{begins}{cursor},{tail}"));
+    let params = format!(r#"{{"cursor":{cursor}}}"#);
+    let answer = client.request("3", "tools/list", &params).await.unwrap();
+    assert_eq!(answer.result().unwrap(), format!("{{{page},{tail}"));
+    // No cursor that was ever given, but what some clients write for the beginning.
+    let answer = client.request("3", "tools/list", r#"{"cursor":""}"#).await.unwrap();
+    assert!(answer.result().unwrap().starts_with(&begins));
     // A page that is not copied is the same page.
     let big = format!(r#"[{{"name":"{}"}}]"#, "x".repeat(200_000));
     *server.world.page.lock().unwrap() = gateway_domain::RawJson::parse(big.clone()).unwrap();
@@ -160,6 +165,34 @@ async fn discover_and_lists_say_how_long_and_for_whom_they_hold() {
     let events = [("accept", "text/event-stream")];
     let answer = client.request_with("5", "tools/list", "{}", &events).await.unwrap();
     assert_eq!(answer.result_member("tools").unwrap(), big);
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_the_caller_and_the_list_that_it_was_given_for() {
+    let server = start(|config| {
+        config.clients = vec![ClientKey::new("desk", "k"), ClientKey::new("lab", "l")];
+    })
+    .await;
+    let desk = server.modern();
+    let lab =
+        HttpClient::new(&server.url(), Speaks::modern()).unwrap().with_header("authorization", "Bearer l");
+    let first = desk.request("1", "tools/list", "{}").await.unwrap();
+    let given = first.result_member("nextCursor").unwrap();
+    let middle = given.len() / 2;
+    let (head, rest) = given.split_at(middle);
+    let tampered = format!("{head}{}{}", if rest.starts_with('A') { 'B' } else { 'A' }, &rest[1..]);
+    for (client, method, cursor, code) in [
+        (&desk, "tools/list", &given, None),
+        (&lab, "tools/list", &given, Some(-32602)),
+        (&desk, "tools/list", &tampered, Some(-32602)),
+        (&desk, "tools/list", &r#""c\"1""#.to_owned(), Some(-32602)),
+        (&desk, "resources/list", &given, Some(-32602)),
+    ] {
+        server.world.offer_all();
+        let params = format!(r#"{{"cursor":{cursor}}}"#);
+        let answer = client.request("2", method, &params).await.unwrap();
+        assert_eq!(answer.error_code(), code, "{method} with {cursor}: {answer:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Questions and tasks towards clients of 2026-07-28.
 
-use gateway_domain::{InputRequired, Outcome, ParkId, PeerError, RawJson, State, Target, TaskHandle};
-use gateway_testkit::client::Answer;
+use gateway_domain::{
+    InputRequired, Outcome, ParkId, PeerError, RawJson, SessionKey, State, Target, TaskHandle,
+};
+use gateway_testkit::client::{Answer, HttpClient, Speaks};
 
-use crate::support::{Served, files, object, start};
+use crate::support::{Served, files, keys, object, start};
 
 const FORM: &str = r#"{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"n":1.0}}}"#;
 const URL: &str = r#"{"method":"elicitation/create","params":{"mode":"url","message":"m","elicitationId":"e","url":"https://x"}}"#;
@@ -135,6 +137,55 @@ async fn what_a_client_has_not_declared_is_never_asked_of_it() {
         let error = answer.error().unwrap();
         assert!(error.contains(&format!(r#""requiredCapabilities":{required}}}"#)), "{error}");
         assert!(!error.contains("requestState"));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_gone_on_with_asks_nothing_and_declares_nothing() {
+    let server = start(|_| {}).await;
+    server.world.offer_all();
+    for (method, members) in [
+        ("completion/complete", r#""ref":{"type":"ref/prompt","name":"files__x"},"argument":{}"#),
+        ("x/own", ""),
+    ] {
+        let park = ParkId(method.into());
+        server.script([asks(&format!(r#"{{"f":{FORM}}}"#), State::Parked(park.clone()))]);
+        let url = format!("http://{}/mcp/files", server.addr);
+        let client = HttpClient::new(&url, Speaks::Modern(ALL.to_owned())).unwrap();
+        let answer = client.request("1", method, &format!("{{{members}}}")).await.unwrap();
+        assert_eq!((answer.status, answer.error_code()), (200, Some(-32603)), "{method}: {answer:?}");
+        let call = server.world.asked.lock().unwrap().pop().unwrap();
+        assert!(!call.exchange.capabilities.is_interactive(), "{method}");
+        assert!(call.exchange.capabilities.extension("io.modelcontextprotocol/tasks").is_some());
+        let SessionKey::Modern { capabilities, .. } = &call.exchange.session else { panic!("{call:?}") };
+        assert_eq!(*capabilities, call.exchange.capabilities, "a session is opened as what it is for");
+        assert_eq!(*server.world.abandoned.lock().unwrap(), [park]);
+        server.world.abandoned.lock().unwrap().clear();
+    }
+}
+
+#[tokio::test]
+async fn no_more_is_asked_at_once_than_a_user_can_answer() {
+    let server = start(|_| {}).await;
+    for (count, code) in [(16, None), (17, Some(-32603))] {
+        let questions: Vec<_> = (0..count).map(|number| format!(r#""q{number}":{FORM}"#)).collect();
+        let park = State::Parked(ParkId("p".into()));
+        server.script([asks(&format!("{{{}}}", questions.join(",")), park)]);
+        let answer = server.ask("tools/call", r#""name":"files__x""#, ALL).await;
+        assert_eq!(answer.error_code(), code, "{count} questions: {answer:?}");
+        assert_eq!(server.world.abandoned.lock().unwrap().len(), usize::from(code.is_some()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_read_is_shared_by_nobody_where_callers_are_told_apart() {
+    for (clients, scope) in [(Vec::new(), r#""public""#), (keys(), r#""private""#)] {
+        let server = start(|config| config.clients = clients).await;
+        server.world.offer_all();
+        server.script([Outcome::Complete(object(r#"{"contents":[],"ttlMs":-1,"cacheScope":"public"}"#))]);
+        let read = server.modern().request("1", "resources/read", r#"{"uri":"a:b"}"#).await.unwrap();
+        assert_eq!(read.result_member("cacheScope").as_deref(), Some(scope));
+        assert_eq!(read.result_member("ttlMs").as_deref(), Some("0"));
     }
 }
 

@@ -336,6 +336,20 @@ async fn a_call_can_be_cancelled_in_the_same_breath() {
 }
 
 #[tokio::test]
+async fn what_is_read_for_a_client_is_cancelled_by_its_id_too() {
+    let mut client = start(|_| {});
+    client.world.hangs.store(true, Ordering::SeqCst);
+    for method in ["server/discover", "tools/list", "prompts/list"] {
+        client.say(&modern("7", method, "")).await;
+        client.say(&cancel("7")).await;
+    }
+    client.world.hangs.store(false, Ordering::SeqCst);
+    assert!(client.ask(&modern("8", "tools/list", "")).await.contains(r#""id":8,"result""#));
+    let (rest, ended) = timeout(Duration::from_secs(5), client.end()).await.expect("nothing runs any more");
+    assert!(rest.is_empty() && ended.is_ok(), "{rest:?}");
+}
+
+#[tokio::test]
 async fn what_a_second_handshake_ends_is_answered_once() {
     let mut client = start(|_| {});
     client.initialize("2025-06-18").await;

@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use gateway_domain::{
     Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DownstreamFault, DownstreamName,
     DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, ListKind, ListRemark, Offer,
-    OfferedTool, Outcome, Page, ParamHeader, ParamKind, PeerError, RawJson, RawObject, SessionKey, Sessions,
-    Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
+    OfferedTool, Outcome, Page, ParamHeader, ParamKind, ParkId, PeerError, RawJson, RawObject, SessionKey,
+    Sessions, Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
@@ -53,6 +53,12 @@ pub(crate) struct World {
     /// Lets one call of `slow` go on.
     pub(crate) go: Notify,
     pub(crate) ended: Mutex<Vec<SessionKey>>,
+    /// Whether lists and what is offered never come.
+    pub(crate) hangs: AtomicBool,
+    /// How often a client's roots were said to be others.
+    pub(crate) roots: AtomicUsize,
+    /// Parked calls that were given up.
+    pub(crate) abandoned: Mutex<Vec<ParkId>>,
     pub(crate) state: Mutex<DownstreamState>,
     pub(crate) calls: Mutex<Vec<(Caller, SessionKey)>>,
     /// Whose lists were asked for.
@@ -77,6 +83,9 @@ impl World {
             finished: AtomicUsize::new(0),
             go: Notify::new(),
             ended: Mutex::default(),
+            hangs: AtomicBool::new(false),
+            roots: AtomicUsize::new(0),
+            abandoned: Mutex::default(),
             state: Mutex::new(DownstreamState::Ready),
             calls: Mutex::default(),
             lists: Mutex::default(),
@@ -155,6 +164,9 @@ impl Directory for World {
         cursor: Option<&str>,
     ) -> Result<Page, Error> {
         self.lists.lock().unwrap().push(exchange.session.clone());
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         let page = match list {
             ListKind::Tools => self.page.lock().unwrap().clone(),
             _ => RawJson::parse(format!(r#"[{{"name":"files__{}","n":1.0}}]"#, list.member())).unwrap(),
@@ -169,6 +181,9 @@ impl Directory for World {
     }
 
     async fn offer(&self, _: &View) -> Offer {
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         self.offer.lock().unwrap().clone()
     }
 
@@ -341,6 +356,15 @@ impl World {
 impl Sessions for World {
     async fn end(&self, key: &SessionKey) {
         self.ended.lock().unwrap().push(key.clone());
+    }
+
+    async fn roots_changed(&self, _: &SessionKey) {
+        self.roots.fetch_add(1, Ordering::SeqCst);
+        self.go.notified().await;
+    }
+
+    fn abandon(&self, park: &ParkId) {
+        self.abandoned.lock().unwrap().push(park.clone());
     }
 
     async fn end_caller(&self, caller: &Caller) {
