@@ -328,6 +328,10 @@ impl Sessions for Manager {
         shared.commons.parks.abandon_where(|owner, _| is_callers(&owner.key));
     }
 
+    fn is_over(&self, park: &ParkId) -> bool {
+        self.shared.commons.parks.is_over(park)
+    }
+
     fn abandon(&self, park: &ParkId) {
         self.shared.commons.parks.abandon(park);
     }

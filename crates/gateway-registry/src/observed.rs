@@ -360,6 +360,10 @@ struct ObservedCall {
 
 #[async_trait]
 impl ParkedCall for ObservedCall {
+    fn is_over(&self) -> bool {
+        self.call.is_over()
+    }
+
     async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
         let request = self.session.begin();
         let result = self.call.resume(responses, exchange).await;

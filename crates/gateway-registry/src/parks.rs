@@ -88,6 +88,13 @@ impl Parks {
         alive.ok_or_else(|| CallerError::UnknownState.into())
     }
 
+    /// Whether nobody has to answer it any more.
+    pub(crate) fn is_over(&self, id: &ParkId) -> bool {
+        self.shelf()
+            .get_any(id, Instant::now())
+            .is_none_or(|park| park.lease.is_given_up() || park.call.is_over())
+    }
+
     pub(crate) fn abandon(&self, id: &ParkId) {
         let park = self.shelf().remove(id);
         drop(park);

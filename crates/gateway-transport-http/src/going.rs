@@ -17,7 +17,7 @@ use gateway_protocol::{
 };
 use http::HeaderMap;
 use tokio::{
-    task::JoinHandle,
+    task::{AbortHandle, JoinHandle},
     time::{Instant, sleep_until},
 };
 
@@ -31,8 +31,8 @@ pub(crate) struct Going {
     link: Arc<Link>,
     call: Arc<OpenCall>,
     answer: Answering,
-    /// Whether `answer` is a task, which runs while nobody looks.
-    beside: bool,
+    /// The task that `answer` is, if it runs while nobody looks.
+    beside: Option<AbortHandle>,
     settled: bool,
     /// Whether the server has ended it itself.
     ended: bool,
@@ -66,7 +66,7 @@ impl Going {
             })
         };
         let link = Arc::clone(link);
-        Self { link, call, answer, beside: false, settled: false, ended: false, reason: cancel::GIVEN_UP }
+        Self { link, call, answer, beside: None, settled: false, ended: false, reason: cancel::GIVEN_UP }
     }
 
     /// Waits for the end of the call or for questions.
@@ -113,12 +113,19 @@ impl Going {
     /// Lets the call wait for answers, and its stream be read meanwhile.
     fn park(mut self) -> Outcome {
         let requests = self.call.park();
-        if !mem::replace(&mut self.beside, true) {
+        if self.beside.is_none() {
             let answer = mem::replace(&mut self.answer, Box::pin(pending()));
-            self.answer = Box::pin(Beside(tokio::spawn(answer)));
+            let task = tokio::spawn(answer);
+            self.beside = Some(task.abort_handle());
+            self.answer = Box::pin(Beside(task));
         }
         let state = State::Waiting(Arc::new(Parked(Mutex::new(Some(self)))));
         Outcome::InputRequired(InputRequired { downstream: None, requests, state })
+    }
+
+    /// Whether the answer is there, or nothing is asked any more.
+    fn is_over(&self) -> bool {
+        self.beside.as_ref().is_some_and(AbortHandle::is_finished) || !self.call.has_questions()
     }
 
     /// Gives the server its answers, even if it has ended this call: another may be what it asked about. They are sent
@@ -204,6 +211,10 @@ struct Parked(Mutex<Option<Going>>);
 
 #[async_trait]
 impl ParkedCall for Parked {
+    fn is_over(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_none_or(Going::is_over)
+    }
+
     async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
         let going = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         going.ok_or(CallerError::UnknownState)?.resume(responses, exchange).await

@@ -128,6 +128,11 @@ impl Conversation {
         }
     }
 
+    /// Whether the answer is there, or nothing is asked any more.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.answer.is_empty() || self.answer.is_terminated() || self.call.questions().is_empty()
+    }
+
     async fn answer_server(&self, responses: &RawObject) -> Result<(), Error> {
         let patience = Patience::fixed(Instant::now().into(), self.limits.quiet);
         let messages = self.call.questions().answer(responses);

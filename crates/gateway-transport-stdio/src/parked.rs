@@ -31,6 +31,10 @@ impl Parked {
 
 #[async_trait]
 impl ParkedCall for Parked {
+    fn is_over(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_none_or(Conversation::is_over)
+    }
+
     async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
         self.take().ok_or(CallerError::UnknownState)?.resume(responses, exchange).await
     }

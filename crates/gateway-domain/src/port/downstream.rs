@@ -87,6 +87,12 @@ pub trait ParkedCall: Send + Sync + fmt::Debug {
     ///
     /// Cancel-safe: dropping the future cancels the call.
     async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error>;
+
+    /// Whether no answer is waited for any more: the call has ended, or the downstream has taken its questions back.
+    /// Resuming without answers then tells what came of it. Never blocks.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// What a downstream says about itself when a session is opened.

@@ -40,6 +40,11 @@ pub trait Sessions: Send + Sync {
     /// that is not there any more is fine.
     fn abandon(&self, _park: &ParkId) {}
 
+    /// Whether a parked call waits for no answer any more, or is not there ([`ParkedCall::is_over`]). Never blocks.
+    fn is_over(&self, _park: &ParkId) -> bool {
+        false
+    }
+
     /// Passes on that the roots of this client are others now (`notifications/roots/list_changed`).
     async fn roots_changed(&self, _key: &SessionKey) {}
 }

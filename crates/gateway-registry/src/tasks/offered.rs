@@ -423,6 +423,10 @@ struct Creating {
 
 #[async_trait]
 impl ParkedCall for Creating {
+    fn is_over(&self) -> bool {
+        self.call.is_over()
+    }
+
     async fn resume(&self, responses: &RawObject, exchange: &Exchange) -> Result<Outcome, Error> {
         let outcome = self.call.resume(responses, exchange).await?;
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();

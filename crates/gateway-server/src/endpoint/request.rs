@@ -1,13 +1,15 @@
 //! Requests that one downstream answers, the same in both eras but for what wraps them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, JsonKind, LogLevel, Outcome,
-    Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct, View,
+    Call, CallerError, ClientCapabilities, ClientLink, DownstreamName, Era, Error, Exchange, FollowUp,
+    JsonKind, LogLevel, Outcome, Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct,
+    View,
 };
 use gateway_protocol::{Request, RequestId, Revision, headers, meta, method};
 use http::HeaderMap;
+use tokio::time::sleep;
 
 use super::{
     Answer, Conversation, Reply, Visit, answer::answered, conversation::Speaker, events::Events, failed,
@@ -151,8 +153,15 @@ async fn run(visit: &Visit, mut call: Call, interview: Option<Interview>) -> Res
         match outcome? {
             Outcome::InputRequired(required) => {
                 let asked = Waiting { visit, state: required.state.clone() };
+                let downstream = required.downstream.clone();
                 // Boxed, since few calls come here and all would have to make room for it.
-                call.follow_up = Some(Box::pin(interview.answer(required)).await?);
+                let answered = Box::pin(interview.answer(required));
+                call.follow_up = Some(tokio::select! {
+                    biased;
+                    answered = answered => answered?,
+                    // What is open is taken back from the client.
+                    follow_up = asked.over(downstream) => follow_up,
+                });
                 waiting = Some(asked);
             }
             done => return Ok(done),
@@ -166,6 +175,23 @@ struct Waiting<'a> {
     visit: &'a Visit,
     state: State,
 }
+
+impl Waiting<'_> {
+    /// Waits until no answer is waited for any more, as when the downstream has answered or ended meanwhile; then the
+    /// call is taken up without any.
+    async fn over(&self, downstream: Option<DownstreamName>) -> FollowUp {
+        let (State::Parked(park), Some(downstream)) = (&self.state, downstream) else {
+            return std::future::pending().await;
+        };
+        while !self.visit.edge.ports.sessions.is_over(park) {
+            sleep(LOOK).await;
+        }
+        FollowUp { downstream, state: self.state.clone(), responses: RawObject::empty() }
+    }
+}
+
+/// How often is looked whether a call still waits for its client: at the pace of people.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
