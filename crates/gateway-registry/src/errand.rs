@@ -125,9 +125,10 @@ impl<'a> Errand<'a> {
             return Err(DownstreamFault::Closed.during(&self.downstream.name));
         }
         if is_given_up {
-            // Its client has ended meanwhile, or its session had to make room: the same as if that had come a moment later.
+            // Whoever took the session away has been here already.
             self.commons.parks.abandon(&id);
-            return Err(CallerError::SessionClosed.into());
+            let reason = "the session was closed while the call went on".into();
+            return Err(DownstreamFault::Ended { reason }.during(&self.downstream.name));
         }
         Ok(id)
     }
