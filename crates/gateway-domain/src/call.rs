@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use crate::{Caller, ClientCapabilities, ClientLink, DownstreamName, FollowUp, RawObject, Subject};
 
@@ -133,6 +133,14 @@ impl Exchange {
             log_level: None,
             events: Arc::new(Silent),
             client: None,
+        }
+    }
+
+    /// What the client can do in this request: nothing that needs an answer of its, where it cannot be asked.
+    pub fn here(&self) -> Cow<'_, ClientCapabilities> {
+        match self.can_be_asked {
+            true => Cow::Borrowed(&self.capabilities),
+            false => Cow::Owned(self.capabilities.unasked()),
         }
     }
 

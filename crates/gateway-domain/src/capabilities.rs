@@ -52,6 +52,17 @@ impl ClientCapabilities {
         self.raw.get_object("sampling").is_some_and(|sampling| sampling.contains("tools"))
     }
 
+    /// The same of a client that cannot be asked anything.
+    #[must_use]
+    pub fn unasked(&self) -> Self {
+        let asking = ["roots", "sampling", "elicitation"];
+        if !asking.iter().any(|member| self.raw.contains(member)) {
+            return self.clone();
+        }
+        let edit = asking.iter().fold(self.raw.edit(), |edit, member| edit.remove(member));
+        RawObject::try_from(edit.finish()).map_or_else(|_| Self::none(), Self::from)
+    }
+
     /// Whether anything can be asked of the client.
     pub fn is_interactive(&self) -> bool {
         self.elicits_forms() || self.elicits_urls() || self.samples() || self.has_roots()

@@ -108,7 +108,7 @@ impl OpenCall {
     fn new(id: u64, subject: &Subject, exchange: &Exchange, config: &HttpConfig) -> Self {
         let state = State {
             owner: exchange.session.clone(),
-            capabilities: exchange.capabilities.clone(),
+            capabilities: exchange.here().into_owned(),
             patience: Patience::new(Instant::now().into(), config.call_timeout, config.max_call_time),
             parked: None,
             questions: Questions::default(),
@@ -207,7 +207,7 @@ impl OpenCall {
             state.patience.discount(since.elapsed());
         }
         state.owner = exchange.session.clone();
-        state.capabilities = exchange.capabilities.clone();
+        state.capabilities = exchange.here().into_owned();
         let answers = state.questions.answer(responses);
         if !state.questions.is_empty() {
             self.asked.notify_one();

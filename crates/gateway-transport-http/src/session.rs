@@ -101,7 +101,7 @@ impl HttpSession {
         let id = link.next_id();
         let mut headers = link.headers_for(method::of(subject));
         mirror(&mut headers, subject, params);
-        let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
+        let message = client::call(&link.hop(&exchange.here()), id, subject, params, exchange);
         let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
         let answer = link.ask(id, headers, message, Ear::Modern(exchange), deadline).await;
         let response = answer.map_err(|failure| self.fail(failure))?;
@@ -149,7 +149,7 @@ impl DownstreamSession for HttpSession {
         }
         link.set_level(exchange.log_level).await;
         let id = link.next_id();
-        let message = client::call(&link.hop(&exchange.capabilities), id, subject, params, exchange);
+        let message = client::call(&link.hop(&exchange.here()), id, subject, params, exchange);
         Going::new(link, id, link.headers_for(method::of(subject)), message, (subject, exchange)).next().await
     }
 

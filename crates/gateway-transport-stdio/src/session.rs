@@ -110,7 +110,8 @@ impl DownstreamSession for StdioSession {
         self.log_at(exchange.log_level).await;
         let limits = Limits { quiet: self.config.call_timeout, total: self.config.max_call_time };
         let call = CallState::new(self.peer.era, subject, exchange);
-        let hop = self.hop(&exchange.capabilities);
+        let capabilities = exchange.here();
+        let hop = self.hop(&capabilities);
         let message = |id| client::call(&hop, id, subject, params, exchange);
         let on = (limits, &self.turns);
         let call = Conversation::begin(&self.process.link, on, call, exchange, message).await?;

@@ -166,8 +166,7 @@ async fn what_the_supervisor_says_of_a_broken_downstream_is_what_broke_it() {
 
 #[tokio::test(start_paused = true)]
 async fn failures_are_warned_of_by_their_kind() {
-    let log = Log::default();
-    let _recording = tracing::subscriber::set_default(log.clone());
+    let (log, _recording) = Log::start();
     let scene = Scene::start([("a", Script::failing("first"))]);
     scene.catalog.settled(ms(10)).await;
     assert_eq!(log.warnings(), 1);

@@ -195,8 +195,7 @@ async fn g3_g8_only_whole_lists_with_tools_are_kept_each_downstream_by_itself() 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_or_hangs_costs_half_a_second_and_one_line() {
     for (hangs, waited) in [(false, 0), (true, 500)] {
-        let log = Log::default();
-        let _recording = tracing::subscriber::set_default(log.clone());
+        let (log, _recording) = Log::start();
         let store = Arc::new(Recorder::default());
         (if hangs { &store.hangs } else { &store.fails }).store(true, SeqCst);
         let scene = scene(&store, Script::tools(&["t"]));

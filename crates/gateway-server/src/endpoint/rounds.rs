@@ -56,7 +56,7 @@ impl Round {
             Subject::Completion(_) | Subject::Other { .. } => {}
         }
         if !has_rounds(subject) && round.capabilities.is_interactive() {
-            round.capabilities = unasked(&round.capabilities);
+            round.capabilities = round.capabilities.unasked();
             call.exchange.capabilities = round.capabilities.clone();
             call.exchange.can_be_asked = false;
             if let (SessionKey::Modern { capabilities, .. }, false) = (&mut call.exchange.session, is_task) {
@@ -244,13 +244,6 @@ impl Round {
 fn missing(required: &str) -> CallerError {
     let required = RawJson::parse(required.to_owned()).unwrap_or_else(|_| RawJson::string(required));
     CallerError::MissingCapability { required }
-}
-
-/// What a client can do where it cannot be asked anything.
-fn unasked(capabilities: &ClientCapabilities) -> ClientCapabilities {
-    let interactive = ["roots", "sampling", "elicitation"];
-    let rest = interactive.iter().fold(capabilities.raw().edit(), |edit, member| edit.remove(member));
-    RawObject::try_from(rest.finish()).map_or_else(|_| ClientCapabilities::none(), ClientCapabilities::from)
 }
 
 /// Whether what is asked during such a request can be answered with the same request again.

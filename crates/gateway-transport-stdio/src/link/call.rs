@@ -35,7 +35,7 @@ impl CallState {
         Self {
             relay: Relay::new(exchange),
             owner: exchange.session.clone(),
-            capabilities: exchange.capabilities.clone(),
+            capabilities: exchange.here().into_owned(),
             may_ask,
             takes_turn: may_ask && !is_wait_for_task(subject),
             // A modern server logs for nobody else (protocol.md §11.8).
