@@ -46,7 +46,7 @@ impl Round {
             declared: manner.declared.clone(),
             capabilities: manner.capabilities.clone(),
         };
-        // A task stays with the session that runs it.
+        // What a task asks is answered with `tasks/update`, in the session that runs it.
         let is_task = matches!(subject, Subject::Task { .. });
         match subject {
             Subject::Task { id, act } => call.target = task::target(visit, id, *act, round.has_tasks())?,
@@ -55,11 +55,11 @@ impl Round {
             }
             Subject::Completion(_) | Subject::Other { .. } => {}
         }
-        if !has_rounds(subject) && round.capabilities.is_interactive() {
+        if !has_rounds(subject) && !is_task && round.capabilities.is_interactive() {
             round.capabilities = round.capabilities.unasked();
             call.exchange.capabilities = round.capabilities.clone();
             call.exchange.can_be_asked = false;
-            if let (SessionKey::Modern { capabilities, .. }, false) = (&mut call.exchange.session, is_task) {
+            if let SessionKey::Modern { capabilities, .. } = &mut call.exchange.session {
                 // Not the session of what can be asked: it would be opened as of a client that cannot.
                 capabilities.clone_from(&round.capabilities);
             }
