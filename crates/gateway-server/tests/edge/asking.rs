@@ -50,7 +50,7 @@ fn questions(tool: &str) -> Option<String> {
         "titled" => format!(r#"{{"q":{TITLED}}}"#),
         "sample" => format!(r#"{{"q":{SAMPLE}}}"#),
         "url" | "parked" => format!(r#"{{"q":{URL}}}"#),
-        "lost" => format!(r#"{{"q":{FORM}}}"#),
+        "lost" | "over" => format!(r#"{{"q":{FORM}}}"#),
         "strange" => r#"{"q":7}"#.to_owned(),
         "nothing" => "{}".to_owned(),
         "many" => {
@@ -113,7 +113,7 @@ impl Dispatcher for Asker {
                 downstream: Some(files()),
                 requests: Some(object(questions)),
                 state: match &**name {
-                    "parked" | "lost" | "many" => State::Parked(ParkId("p".into())),
+                    "parked" | "lost" | "many" | "over" => State::Parked(ParkId("p".into())),
                     _ => State::Own(gateway_domain::RawJson::string("s")),
                 },
             })),
@@ -335,6 +335,21 @@ async fn a_call_that_waits_has_its_url_shown_again() {
     }
     let answer = stream.next().await.unwrap().unwrap();
     assert!(answer.contains(r#"{"q":{"action":"accept"}}"#), "{answer}");
+}
+
+#[tokio::test]
+async fn a_question_ends_when_its_call_has_ended_without_an_answer() {
+    let (asker, addr) = serve(|_| {}).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let mut stream = client.open("5", "tools/call", &call("over")).await.unwrap();
+    assert!(stream.next().await.unwrap().unwrap().contains(r#""id":1,"#));
+    asker.world.over.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(
+        stream.next().await.unwrap().unwrap(),
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#
+    );
+    let answer = stream.next().await.unwrap().unwrap();
+    assert!(answer.contains(r#""id":5,"result":{"content":[],"structuredContent":{}}"#), "{answer}");
 }
 
 #[tokio::test]

@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) roots: AtomicUsize,
     /// Parked calls that were given up.
     pub(crate) abandoned: Mutex<Vec<ParkId>>,
+    /// Whether parked calls wait for no answer any more.
+    pub(crate) over: AtomicBool,
     pub(crate) state: Mutex<DownstreamState>,
     pub(crate) calls: Mutex<Vec<(Caller, SessionKey)>>,
     /// Whose lists were asked for.
@@ -86,6 +88,7 @@ impl World {
             hangs: AtomicBool::new(false),
             roots: AtomicUsize::new(0),
             abandoned: Mutex::default(),
+            over: AtomicBool::new(false),
             state: Mutex::new(DownstreamState::Ready),
             calls: Mutex::default(),
             lists: Mutex::default(),
@@ -361,6 +364,10 @@ impl Sessions for World {
     async fn roots_changed(&self, _: &SessionKey) {
         self.roots.fetch_add(1, Ordering::SeqCst);
         self.go.notified().await;
+    }
+
+    fn is_over(&self, _: &ParkId) -> bool {
+        self.over.load(Ordering::SeqCst)
     }
 
     fn abandon(&self, park: &ParkId) {
