@@ -12,9 +12,6 @@ use crate::{
 /// Members of `params` that belong to a hop or to a feature of the other era.
 const STRIPS: [&str; 3] = ["task", "inputResponses", "requestState"];
 
-/// Means nothing in the legacy era (protocol.md §15.3).
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
 /// The `params` of `server/discover`.
 pub fn discover(revision: Revision, client: &Implementation, capabilities: &ClientCapabilities) -> Vec<u8> {
     params(&Hop { revision, client, capabilities }, "")
@@ -42,8 +39,9 @@ fn declared(revision: Revision, client: &ClientCapabilities) -> RawJson {
     if !is_newest && client.samples() {
         edit = edit.set("sampling", "{}");
     }
-    if let Some(extensions) = raw.get_object("extensions").filter(|known| known.contains(TASKS_EXTENSION)) {
-        edit = edit.set("extensions", extensions.edit().remove(TASKS_EXTENSION).finish().into_bytes());
+    // It means nothing in the legacy era (protocol.md §15.3).
+    if let Some(extensions) = raw.get_object("extensions").filter(|known| known.contains(meta::TASKS)) {
+        edit = edit.set("extensions", extensions.edit().remove(meta::TASKS).finish().into_bytes());
     }
     edit.finish()
 }

@@ -5,9 +5,6 @@ use gateway_domain::{PeerError, RawJson, RawObject, Reference, Subject, TaskAct}
 
 use crate::{Implementation, code, meta};
 
-/// Names the legacy task that a result belongs to.
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-
 /// A result object in two parts: its bytes, and the members to add before its last one, which closes it. Those are
 /// apart so that a large result is not copied for them. With `is_private`, what one caller is shown is for no other,
 /// whatever the downstream says, which knows one only: us.
@@ -33,7 +30,7 @@ pub fn result(
     let ours = format!(r#""{}":{}"#, meta::SERVER_INFO, identity.as_str());
     if result.contains("_meta") {
         let own = result.get_object("_meta").unwrap_or_else(RawObject::empty);
-        let own = own.edit().remove(RELATED_TASK).set(meta::SERVER_INFO, identity.as_str());
+        let own = own.edit().remove(meta::RELATED_TASK).set(meta::SERVER_INFO, identity.as_str());
         edit = edit.set("_meta", own.finish().as_bytes());
     } else {
         added.push(format!(r#""_meta":{{{ours}}}"#));
