@@ -1,0 +1,1 @@
+//! Which operations are offered (E-36 to E-38).
