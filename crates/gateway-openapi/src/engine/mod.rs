@@ -1,17 +1,29 @@
 //! Tools out of operations (seed 002). Knows neither sources nor MCP clients.
 
+mod build;
 mod client;
+mod context;
+mod executor;
 mod extras;
 mod hooks;
 mod limits;
 mod naming;
+mod network;
 mod outcome;
 mod overrides;
+mod shape;
+mod tool;
 
+pub use build::{BuildConfig, BuildError, ToolServer, build, register};
 pub use client::{ClientError, HttpClient, ResponseBody};
+pub use context::CallContext;
+pub use executor::{Executor, ExecutorConfig};
 pub use extras::{Extras, Reserved};
 pub use hooks::{AnnotateFunc, Annotations, AuditEvent, AuditFunc, ShapeFunc};
 pub use limits::RateLimit;
 pub use naming::Naming;
+pub use network::{ClientConfig, ClientConfigError, NetworkClient};
 pub use outcome::{CallError, Response};
 pub use overrides::{AnnotationOverride, Argument, Override};
+pub use shape::default_shape;
+pub use tool::Tool;
