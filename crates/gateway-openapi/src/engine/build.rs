@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{AnnotateFunc, AuditFunc, Executor, Naming, Override, RateLimit, ShapeFunc, Tool};
+use super::{AnnotateFunc, AuditFunc, Executor, NameError, Naming, Override, RateLimit, ShapeFunc, Tool};
 use crate::ir::Operation;
 
 /// How operations become tools (E-34). Only the executor is needed.
@@ -62,28 +62,9 @@ impl std::fmt::Debug for BuildConfig {
 /// Why no tools can be made. For the operator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A configured name is not legal.
-    #[error(
-        "operation {operation}: {name:?} is no name for a tool: it takes 1 to {limit} letters, digits and `_`"
-    )]
-    IllegalName {
-        /// Whose.
-        operation: String,
-        /// What is configured.
-        name: String,
-        /// The longest.
-        limit: usize,
-    },
-    /// Two operations are to have the same name.
-    #[error("operations {first} and {second} are both to be called {name:?}")]
-    DuplicateName {
-        /// The one.
-        first: String,
-        /// The other.
-        second: String,
-        /// The name.
-        name: String,
-    },
+    /// A name that is configured cannot be had.
+    #[error(transparent)]
+    Name(#[from] NameError),
 }
 
 /// Makes one tool of each operation, in their order (E-35).

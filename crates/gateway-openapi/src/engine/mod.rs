@@ -4,6 +4,7 @@ mod arguments;
 mod build;
 mod client;
 mod context;
+mod credentials;
 mod executor;
 mod extras;
 mod hooks;
@@ -21,6 +22,9 @@ mod tool;
 pub use build::{BuildConfig, BuildError, ToolServer, build, register};
 pub use client::{ClientError, HttpClient, ResponseBody};
 pub use context::CallContext;
+pub use credentials::{
+    ClientAuthentication, ClientCredentials, Credential, CredentialError, Credentials, Secret,
+};
 pub use executor::{Executor, ExecutorConfig};
 pub use extras::{Extras, Reserved};
 pub use hooks::{AnnotateFunc, Annotations, AuditEvent, AuditFunc, ShapeFunc};
