@@ -30,14 +30,14 @@ fn short(item: &Item<'_>) -> Result<Selector, Fault> {
     let mut words = text.split_whitespace();
     match (words.next(), words.next(), words.next()) {
         (Some(path), None, None) if path.starts_with('/') => {
-            Ok(Selector { path: Some(glob(path)?), ..Selector::default() })
+            Ok(Selector { path: Some(path_glob(path)?), ..Selector::default() })
         }
         (Some(word), None, None) => Ok(match is_method(word) {
             Some(method) => Selector { method: Some(method), ..Selector::default() },
             None => Selector { operation: Some(word.to_owned()), ..Selector::default() },
         }),
         (Some(word), Some(path), None) if path.starts_with('/') => {
-            Ok(Selector { method: Some(method(word)?), path: Some(glob(path)?), ..Selector::default() })
+            Ok(Selector { method: Some(method(word)?), path: Some(path_glob(path)?), ..Selector::default() })
         }
         _ => Err(Fault::new("does not say which operations").hint(HINT)),
     }
@@ -53,7 +53,7 @@ fn long(item: &Item<'_>) -> Option<Selector> {
     let before = ["tag", "path", "method", "operation"].iter().filter(|key| table.has(key)).count();
     let selector = Selector {
         tag: table.read("tag", scalar::word),
-        path: table.read("path", |item| glob(&scalar::word(item)?)),
+        path: table.read("path", |item| path_glob(&scalar::word(item)?)),
         method: table.read("method", |item| method(&scalar::word(item)?)),
         operation: table.read("operation", scalar::word),
     };
@@ -80,13 +80,13 @@ pub(super) fn method(word: &str) -> Result<Method, Fault> {
 }
 
 /// A glob over paths. One that cannot be understood would fit nothing, and so exclude nothing.
-fn glob(text: &str) -> Result<String, Fault> {
+fn path_glob(text: &str) -> Result<String, Fault> {
     if !text.starts_with('/') {
         return Err(Fault::new("a path begins with /"));
     }
-    match gateway_openapi::curation::check_glob(text) {
-        Ok(()) => Ok(text.to_owned()),
-        Err(reason) => Err(Fault::new(format!("is not a glob: {reason}"))),
+    match glob::Pattern::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(reason) => Err(Fault::new(format!("is not a glob: {}", reason.msg))),
     }
 }
 
