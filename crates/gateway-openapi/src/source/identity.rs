@@ -4,16 +4,17 @@ use crate::ir::Method;
 /// it has no name, the method and the path's segments: `GET /users/{id}` is `get_users_id`.
 pub(super) fn operation_id(given: Option<&str>, method: Method, path: &str) -> String {
     match given.filter(|id| !id.trim().is_empty()) {
-        Some(id) => legal(id.trim()),
+        Some(id) => legal_id(id.trim()),
         None => {
             let segments = path.split('/').map(|segment| segment.replace(['{', '}'], ""));
-            let words = segments.filter(|segment| !segment.is_empty()).map(|segment| legal(&segment));
+            let words = segments.filter(|segment| !segment.is_empty()).map(|segment| legal_id(&segment));
             std::iter::once(method.as_str().to_ascii_lowercase()).chain(words).collect::<Vec<_>>().join("_")
         }
     }
 }
 
-fn legal(text: &str) -> String {
+/// The characters that ids have (E-42).
+pub(crate) fn legal_id(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 

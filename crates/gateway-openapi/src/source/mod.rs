@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use crate::ir::Listing;
 
 pub use fixed::{Fixed, from_fn};
+pub(crate) use identity::legal_id;
 pub use place::Place;
 pub use references::References;
 pub use routes::{BodySchemas, Route, RouteTable, Routes};
