@@ -1,6 +1,7 @@
 //! Where the operations of an API come from (E-39). Sources know nothing of tools.
 
 mod locator;
+pub mod openapi;
 mod place;
 mod references;
 pub mod swagger;
@@ -9,6 +10,7 @@ use async_trait::async_trait;
 
 use crate::ir::Listing;
 
+pub use openapi::OpenApi;
 pub use place::Place;
 pub use references::References;
 
