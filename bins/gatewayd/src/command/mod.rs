@@ -10,6 +10,7 @@ mod tools;
 use std::{fmt, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
+use gateway_openapi::source::Place;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,

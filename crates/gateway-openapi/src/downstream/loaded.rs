@@ -143,8 +143,7 @@ fn server(listing: &Listing, config: &ApiConfig) -> RawJson {
     };
     let name = shown(&listing.title).unwrap_or_else(|| config.name.to_string());
     let version = shown(&listing.version).unwrap_or_else(|| "0".to_owned());
-    let info = RawObject::empty().edit();
-    info.set("name", RawJson::string(&name).as_bytes())
-        .set("version", RawJson::string(&version).as_bytes())
-        .finish()
+    let nothing = RawObject::empty();
+    let info = nothing.edit().set("name", RawJson::string(&name).as_bytes());
+    info.set("version", RawJson::string(&version).as_bytes()).finish()
 }

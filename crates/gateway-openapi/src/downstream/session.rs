@@ -51,10 +51,11 @@ impl ApiSession {
         let Some(arguments) = arguments(params) else {
             return failed(INVALID_PARAMS, "`arguments` must be an object");
         };
+        let context = CallContext::default();
         tokio::select! {
             biased;
             closed = self.closed() => Err(closed),
-            result = tool.call(&arguments, &CallContext::default()) => Ok(Outcome::Complete(result)),
+            result = tool.call(&arguments, &context) => Ok(Outcome::Complete(result)),
         }
     }
 }

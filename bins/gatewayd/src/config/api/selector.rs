@@ -1,6 +1,7 @@
 //! `include` and `exclude`: which operations are meant.
 
 use figment::value::Value;
+use gateway_openapi::curation::PathGlob;
 use gateway_openapi::ir::Method;
 
 use super::model::Selector;
@@ -81,14 +82,10 @@ pub(super) fn method(word: &str) -> Result<Method, Fault> {
 
 /// A glob over paths. One that cannot be understood would fit nothing, and so exclude nothing.
 fn path_glob(text: &str) -> Result<String, Fault> {
-    if !text.starts_with('/') {
-        return Err(Fault::new("a path begins with /"));
-    }
-    match glob::Pattern::new(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(reason) => Err(Fault::new(format!("is not a glob: {}", reason.msg))),
+    match PathGlob::new(text).fault() {
+        None => Ok(text.to_owned()),
+        Some(reason) => Err(Fault::new(format!("{text:?} fits no path: {reason}"))),
     }
 }
 
-const HINT: &str =
-    "write \"/pets/*\", \"GET /pets/*\", an operation's id, or { tag = …, path = …, method = …, operation = … }";
+const HINT: &str = "write \"/pets/*\", \"GET /pets/*\", an operation's id, or { tag = …, path = …, method = …, operation = … }";
