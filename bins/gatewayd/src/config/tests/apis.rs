@@ -271,7 +271,7 @@ const PROBLEMS: &[(&str, &[&str])] = &[
         "references = [\"missing\", \"https://me:pw@a.example\"]",
         &[
             "g.toml:4: downstreams.d.references[0]: cannot read FOLDER/missing: No such file or directory (os error 2)",
-            "g.toml:4: downstreams.d.references[1]: cannot read a URL that references may lead to: it must not hold a user name or password",
+            "g.toml:4: downstreams.d.references[1]: cannot read a URL that references may lead to: a URL may not hold a user name or password",
         ],
     ),
     (
