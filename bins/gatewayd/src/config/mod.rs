@@ -10,6 +10,7 @@
 //! tree, key by key, and yields [`checked`] types; what it does not know or understand becomes a problem, and
 //! it goes on.
 
+mod api;
 mod checked;
 mod client;
 mod downstream;
@@ -35,6 +36,7 @@ use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Value};
 
+pub(crate) use api::{Api, Auth, Selector};
 pub(crate) use checked::{
     Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
     Sharing,

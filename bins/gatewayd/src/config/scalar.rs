@@ -58,6 +58,17 @@ pub(super) fn count(range: RangeInclusive<usize>) -> impl FnOnce(&Item<'_>) -> R
     }
 }
 
+/// A number within `range`, whole or not.
+pub(super) fn number(range: RangeInclusive<f64>) -> impl FnOnce(&Item<'_>) -> Result<f64, Fault> {
+    move |item| match item.structured() {
+        value @ Value::Num(..) => {
+            let number = value.to_num().and_then(|number| number.to_f64().or_else(|| whole(number)));
+            within(number, &range, |bound| bound.to_string())
+        }
+        other => Err(found(&other, "a number").hint("write it without quotes")),
+    }
+}
+
 /// A number of bytes within `range`: `4194304` or `"4MiB"`.
 pub(super) fn size(range: RangeInclusive<usize>) -> impl FnOnce(&Item<'_>) -> Result<usize, Fault> {
     move |item| match item.structured() {

@@ -1,8 +1,16 @@
 //! Where the operations of an API come from (E-39). Sources know nothing of tools.
 
+mod locator;
+mod place;
+mod references;
+pub mod swagger;
+
 use async_trait::async_trait;
 
 use crate::ir::Listing;
+
+pub use place::Place;
+pub use references::References;
 
 /// Knows what an API can be asked.
 #[async_trait]

@@ -1,0 +1,154 @@
+use std::path::PathBuf;
+
+use gateway_openapi::engine::RateLimit;
+use gateway_openapi::source::{Place, References};
+use http::Uri;
+
+use super::model::Api;
+use super::{auth, overrides, selector};
+use crate::config::downstream::seconds;
+use crate::config::gateway::{GIB, KIB, MIB};
+use crate::config::problem::Fault;
+use crate::config::reach;
+use crate::config::reader::{Item, Table};
+use crate::config::scalar;
+
+/// What only an HTTP API has.
+pub(in crate::config) const KEYS: [&str; 13] = [
+    "openapi",
+    "base_url",
+    "references",
+    "auth",
+    "read_only",
+    "include",
+    "exclude",
+    "overrides",
+    "rate_limit",
+    "max_concurrent",
+    "max_response_bytes",
+    "max_schema_bytes",
+    "output_schemas",
+];
+
+/// What only an MCP server has, whatever it is reached by: who would write it expects something of it.
+pub(in crate::config) const NOT_FOR_APIS: [&str; 7] = [
+    "protocol",
+    "probe_timeout",
+    "sharing",
+    "pool",
+    "public_tool_list",
+    "max_message_bytes",
+    "max_call_time",
+];
+
+/// Reads what an API has. `None` if there was a problem, which is then recorded.
+pub(in crate::config) fn read(table: &mut Table<'_>) -> Option<Api> {
+    let is_api = table.has("openapi");
+    let document = table.read("openapi", document);
+    let place = table.take("base_url");
+    if place.is_none() && is_api {
+        table.report(Fault::new("an HTTP API needs a base_url").hint(
+            "write base_url = \"https://host/path\"; the servers that its document names are not believed",
+        ));
+    }
+    let base_url = place.as_ref().and_then(|item| item.parsed(base_url));
+    let headers = table.take("headers").and_then(|item| item.table());
+    let headers = headers.map(|table| reach::headers(table, belongs_to_http)).unwrap_or_default();
+    let auth = table.take("auth").and_then(|item| item.table()).map(auth::read_all).unwrap_or_default();
+    let has_secrets = !headers.is_empty() || !auth.is_empty();
+    if let (Some(item), Some(url)) = (&place, &base_url)
+        && has_secrets
+        && reach::is_in_the_clear(url)
+    {
+        item.note("headers and credentials travel unencrypted over http".to_owned());
+    }
+    let api = Api {
+        document: Place::File(PathBuf::new()),
+        references: table.list("references", reference).unwrap_or_default(),
+        base_url: Uri::default(),
+        headers,
+        auth,
+        read_only: table.read("read_only", scalar::flag).unwrap_or(true),
+        include: selector::read_all(table, "include"),
+        exclude: selector::read_all(table, "exclude"),
+        overrides: table.take("overrides").and_then(|item| item.table()).map(overrides::read_all).unwrap_or_default(),
+        rate_limit: table.take("rate_limit").and_then(|item| item.table()).and_then(rate_limit),
+        max_concurrent: table.read("max_concurrent", scalar::count(1..=10_000)),
+        max_response_bytes: table.read("max_response_bytes", response_bytes).unwrap_or(256 * KIB),
+        max_schema_bytes: table.read("max_schema_bytes", scalar::size(KIB..=MIB)).unwrap_or(24 * KIB),
+        output_schemas: table.read("output_schemas", scalar::flag).unwrap_or(true),
+        certificates: table.read("ca_file", reach::certificates),
+        connect_timeout: seconds(table, "connect_timeout", 10),
+    };
+    Some(Api { document: document?, base_url: base_url?, ..api })
+}
+
+/// A file, which need not be there yet, or a URL.
+fn document(item: &Item<'_>) -> Result<Place, Fault> {
+    let text = scalar::word(item)?;
+    if !is_url(&text) {
+        return scalar::path(item).map(Place::File);
+    }
+    let url = reach::url(item)?;
+    if reach::is_in_the_clear(&url) {
+        item.note("the document travels unencrypted over http; whoever is on its way can change it".to_owned());
+    }
+    Ok(Place::Url(url))
+}
+
+fn is_url(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+fn base_url(item: &Item<'_>) -> Result<Uri, Fault> {
+    let url = reach::url(item)?;
+    match url.query() {
+        None => Ok(url),
+        Some(_) => Err(Fault::new("a base URL has no query")
+            .hint("a key that belongs there is configured as auth = { SCHEME = { env = \"NAME\" } }")),
+    }
+}
+
+/// Where the document may refer to: a URL with everything below it, or a file, a folder or a glob.
+fn reference(item: &Item<'_>) -> Result<String, Fault> {
+    let text = scalar::word(item)?;
+    if is_url(&text) {
+        let checked = References::none().with_urls(&text);
+        return checked.map(|_| text).map_err(|error| Fault::new(error.to_string()));
+    }
+    let path = scalar::path(item)?.display().to_string();
+    if item.is_dormant() {
+        return Ok(path);
+    }
+    References::none().with_files(&path).map(|_| path).map_err(|error| Fault::new(error.to_string()))
+}
+
+/// Headers that the connection or the body decides.
+fn belongs_to_http(name: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["host", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive"];
+    NAMES.contains(&name)
+        || name == "accept-encoding"
+        || name.starts_with("content-")
+        || name.starts_with("proxy-")
+}
+
+/// `{ per_second = 5, burst = 10 }`.
+pub(super) fn rate_limit(mut table: Table<'_>) -> Option<RateLimit> {
+    let is_complete = table.has("per_second");
+    let per_second = table.read("per_second", scalar::number(0.001..=1e6));
+    let burst = table.read("burst", scalar::count(1..=1_000_000));
+    if !is_complete {
+        table.report(Fault::new("a rate limit needs per_second").hint("write { per_second = 5, burst = 10 }"));
+    }
+    table.finish();
+    let per_second = per_second?;
+    let burst = burst.and_then(|burst| u32::try_from(burst).ok()).unwrap_or(per_second.ceil() as u32);
+    Some(RateLimit { per_second, burst: burst.max(1) })
+}
+
+/// Bytes, or 0 for no limit.
+pub(super) fn response_bytes(item: &Item<'_>) -> Result<usize, Fault> {
+    scalar::size(0..=GIB)(item)
+}
