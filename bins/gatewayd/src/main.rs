@@ -3,6 +3,7 @@
 //! The composition root: it reads the configuration, puts the crates together, waits for signals. It holds
 //! no logic of its own.
 
+mod api;
 mod cli;
 mod command;
 mod config;

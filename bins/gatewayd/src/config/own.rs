@@ -26,7 +26,7 @@ impl Own {
         match reach {
             Reach::Command(command) => self.starts_by(command),
             Reach::Url(remote) => self.listens_at(&remote.url),
-            Reach::Api(api) => self.listens_at(&api.base_url),
+            Reach::Api(api) => self.listens_at(api.base_url.uri()),
         }
     }
 
@@ -53,8 +53,7 @@ impl Own {
         let is_here = match address_of(url) {
             Some(ip) => ip == listen.ip() || (listen.ip().is_unspecified() && ip.is_loopback()),
             None => {
-                url.host() == Some("localhost")
-                    && (listen.ip().is_loopback() || listen.ip().is_unspecified())
+                url.host() == Some("localhost") && (listen.ip().is_loopback() || listen.ip().is_unspecified())
             }
         };
         is_here && url.port_u16() == Some(listen.port())

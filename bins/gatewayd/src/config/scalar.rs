@@ -61,9 +61,10 @@ pub(super) fn count(range: RangeInclusive<usize>) -> impl FnOnce(&Item<'_>) -> R
 /// A number within `range`, whole or not.
 pub(super) fn number(range: RangeInclusive<f64>) -> impl FnOnce(&Item<'_>) -> Result<f64, Fault> {
     move |item| match item.structured() {
-        value @ Value::Num(..) => {
-            let number = value.to_num().and_then(|number| number.to_f64().or_else(|| whole(number)));
-            within(number, &range, |bound| bound.to_string())
+        Value::Num(_, number) => {
+            // Those that are not exact as one are beyond any range here.
+            let number = number.to_f64().or_else(|| number.to_i128().map(|whole| whole as f64));
+            within(number, &range, f64::to_string)
         }
         other => Err(found(&other, "a number").hint("write it without quotes")),
     }

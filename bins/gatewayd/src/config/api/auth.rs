@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use figment::value::Value;
+use http::Uri;
 
-use super::model::Auth;
+use gateway_openapi::engine::ClientAuthentication;
+
+use super::model::{Auth, OAuthClient};
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
 use crate::config::secret::{self, Secret};
@@ -26,11 +29,11 @@ fn read(item: &Item<'_>) -> Option<Auth> {
         return basic(item, table);
     }
     if has(&["client_id", "client_secret", "token_url", "scopes"]) {
-        return client_credentials(item, table);
+        return client(item, table);
     }
     item.report(Fault::new("does not say what to send").hint(
         "write { env = \"NAME\" } for a key or token, { username = …, password = … }, \
-         or { client_id = …, client_secret = …, token_url = … }",
+         or { client_id = …, client_secret = … }",
     ));
     None
 }
@@ -52,21 +55,31 @@ fn basic(item: &Item<'_>, mut table: Table<'_>) -> Option<Auth> {
     is_whole.then_some(Auth::Basic { username, password })
 }
 
-fn client_credentials(item: &Item<'_>, mut table: Table<'_>) -> Option<Auth> {
-    let is_whole = needs(item, &table, &["client_id", "client_secret", "token_url"]);
-    let client_id = table.read("client_id", scalar::word);
-    let client_secret = table.take("client_secret").and_then(|item| filled(&item));
-    let place = table.take("token_url");
-    let token_url = place.as_ref().and_then(|item| item.parsed(reach::url));
-    let scopes = table.list("scopes", scalar::word).unwrap_or_default();
+fn client(item: &Item<'_>, mut table: Table<'_>) -> Option<Auth> {
+    let is_whole = needs(item, &table, &["client_id", "client_secret"]);
+    let id = table.read("client_id", scalar::word);
+    let secret = table.take("client_secret").and_then(|item| filled(&item));
+    let ways = [("basic", ClientAuthentication::Basic), ("post", ClientAuthentication::Post)];
+    let client = OAuthClient {
+        id: String::new(),
+        secret: Secret::new(String::new()),
+        token_url: table.take("token_url").and_then(|item| token_url(&item)),
+        scopes: table.list("scopes", scalar::word),
+        authentication: table.read("authentication", scalar::one_of(&ways)).unwrap_or_default(),
+        resource: table.read("resource", scalar::word),
+        audience: table.read("audience", scalar::word),
+    };
     table.finish();
-    if let (Some(item), Some(url)) = (place, &token_url)
-        && reach::is_in_the_clear(url)
-    {
+    let (id, secret) = (id?, secret?);
+    is_whole.then_some(Auth::Client(OAuthClient { id, secret, ..client }))
+}
+
+fn token_url(item: &Item<'_>) -> Option<Uri> {
+    let url = item.parsed(reach::url)?;
+    if reach::is_in_the_clear(&url) {
         item.note("the client's secret travels unencrypted over http".to_owned());
     }
-    let (client_id, client_secret, token_url) = (client_id?, client_secret?, token_url?);
-    is_whole.then_some(Auth::ClientCredentials { client_id, client_secret, token_url, scopes })
+    Some(url)
 }
 
 /// Whether these are all there.

@@ -6,6 +6,6 @@ mod overrides;
 mod read;
 mod selector;
 
-pub(crate) use model::{Api, Auth, Selector};
+pub(crate) use model::{Api, Auth, OAuthClient, Selector};
 
 pub(super) use read::{KEYS, NOT_FOR_APIS, read};

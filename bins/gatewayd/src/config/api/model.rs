@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gateway_openapi::engine::{Override, RateLimit};
+use gateway_openapi::engine::{BaseUrl, ClientAuthentication, Override, RateLimit};
 use gateway_openapi::ir::Method;
 use gateway_openapi::source::Place;
 use http::{HeaderName, Uri};
@@ -17,11 +17,21 @@ pub(crate) struct Api {
     /// Files, folders, globs and URLs that the document may refer to.
     pub(crate) references: Vec<String>,
     /// Where its paths begin; the only server that is called.
-    pub(crate) base_url: Uri,
+    pub(crate) base_url: BaseUrl,
     /// Sent with every request; none that HTTP needs for itself.
     pub(crate) headers: Vec<(HeaderName, Secret)>,
     /// Credentials by the name of the security scheme that they are for.
     pub(crate) auth: BTreeMap<String, Auth>,
+    pub(crate) part: Part,
+    pub(crate) limits: CallLimits,
+    /// Trusted besides the system's.
+    pub(crate) certificates: Option<Certificates>,
+    pub(crate) connect_timeout: Duration,
+}
+
+/// Which part of an API is offered, and how it looks.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
     /// Whether only operations that read are offered.
     pub(crate) read_only: bool,
     /// Of these at least one must fit, if there are any.
@@ -30,19 +40,20 @@ pub(crate) struct Api {
     pub(crate) exclude: Vec<Selector>,
     /// By operation id, or by method and path: `GET /pets/{id}`.
     pub(crate) overrides: BTreeMap<String, Override>,
-    /// Of each tool by itself.
-    pub(crate) rate_limit: Option<RateLimit>,
-    /// Calls of one tool at once.
-    pub(crate) max_concurrent: Option<usize>,
-    /// Bytes of an answer's text; 0 for all of it.
-    pub(crate) max_response_bytes: usize,
-    /// Bytes of one schema.
-    pub(crate) max_schema_bytes: usize,
     /// Whether tools say what they answer.
     pub(crate) output_schemas: bool,
-    /// Trusted besides the system's.
-    pub(crate) certificates: Option<Certificates>,
-    pub(crate) connect_timeout: Duration,
+    /// Bytes of one schema.
+    pub(crate) max_schema_bytes: usize,
+}
+
+/// What each tool of an API may do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CallLimits {
+    pub(crate) rate: Option<RateLimit>,
+    /// Calls at once.
+    pub(crate) concurrent: usize,
+    /// Bytes of an answer's text; 0 for all of it.
+    pub(crate) response_bytes: usize,
 }
 
 /// What is sent so that the API answers.
@@ -52,8 +63,22 @@ pub(crate) enum Auth {
     Token(Secret),
     /// HTTP Basic.
     Basic { username: String, password: Secret },
-    /// OAuth 2.0 client credentials (RFC 6749 §4.4).
-    ClientCredentials { client_id: String, client_secret: Secret, token_url: Uri, scopes: Vec<String> },
+    /// Tokens that are fetched when they are needed.
+    Client(OAuthClient),
+}
+
+/// OAuth 2.0 client credentials (RFC 6749 §4.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OAuthClient {
+    pub(crate) id: String,
+    pub(crate) secret: Secret,
+    /// Without one, where the document says, if that is on the API's own host.
+    pub(crate) token_url: Option<Uri>,
+    /// Without them, those that each operation names.
+    pub(crate) scopes: Option<Vec<String>>,
+    pub(crate) authentication: ClientAuthentication,
+    pub(crate) resource: Option<String>,
+    pub(crate) audience: Option<String>,
 }
 
 /// Fits an operation that has all of what is given here.

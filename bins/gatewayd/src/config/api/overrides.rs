@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use figment::value::Value;
 use gateway_domain::RawJson;
 use gateway_openapi::engine::{AnnotationOverride, Argument, Override};
 

@@ -1,10 +1,7 @@
-use std::path::PathBuf;
-
-use gateway_openapi::engine::RateLimit;
+use gateway_openapi::engine::{BaseUrl, RateLimit};
 use gateway_openapi::source::{Place, References};
-use http::Uri;
 
-use super::model::Api;
+use super::model::{Api, CallLimits, Part};
 use super::{auth, overrides, selector};
 use crate::config::downstream::seconds;
 use crate::config::gateway::{GIB, KIB, MIB};
@@ -48,39 +45,46 @@ pub(in crate::config) fn read(table: &mut Table<'_>) -> Option<Api> {
     let place = table.take("base_url");
     if place.is_none() && is_api {
         table.report(Fault::new("an HTTP API needs a base_url").hint(
-            "write base_url = \"https://host/path\"; the servers that its document names are not believed",
+            "write base_url = \"https://host/path\"; the servers that its document names are not called",
         ));
     }
     let base_url = place.as_ref().and_then(|item| item.parsed(base_url));
     let headers = table.take("headers").and_then(|item| item.table());
     let headers = headers.map(|table| reach::headers(table, belongs_to_http)).unwrap_or_default();
     let auth = table.take("auth").and_then(|item| item.table()).map(auth::read_all).unwrap_or_default();
-    let has_secrets = !headers.is_empty() || !auth.is_empty();
     if let (Some(item), Some(url)) = (&place, &base_url)
-        && has_secrets
-        && reach::is_in_the_clear(url)
+        && !(headers.is_empty() && auth.is_empty())
+        && reach::is_in_the_clear(url.uri())
     {
         item.note("headers and credentials travel unencrypted over http".to_owned());
     }
-    let api = Api {
-        document: Place::File(PathBuf::new()),
-        references: table.list("references", reference).unwrap_or_default(),
-        base_url: Uri::default(),
-        headers,
-        auth,
+    let part = part(table);
+    let limits = limits(table);
+    let references = table.list("references", reference).unwrap_or_default();
+    let certificates = table.read("ca_file", reach::certificates);
+    let connect_timeout = seconds(table, "connect_timeout", 10);
+    let (document, base_url) = (document?, base_url?);
+    Some(Api { document, references, base_url, headers, auth, part, limits, certificates, connect_timeout })
+}
+
+fn part(table: &mut Table<'_>) -> Part {
+    let overrides = table.take("overrides").and_then(|item| item.table());
+    Part {
         read_only: table.read("read_only", scalar::flag).unwrap_or(true),
         include: selector::read_all(table, "include"),
         exclude: selector::read_all(table, "exclude"),
-        overrides: table.take("overrides").and_then(|item| item.table()).map(overrides::read_all).unwrap_or_default(),
-        rate_limit: table.take("rate_limit").and_then(|item| item.table()).and_then(rate_limit),
-        max_concurrent: table.read("max_concurrent", scalar::count(1..=10_000)),
-        max_response_bytes: table.read("max_response_bytes", response_bytes).unwrap_or(256 * KIB),
-        max_schema_bytes: table.read("max_schema_bytes", scalar::size(KIB..=MIB)).unwrap_or(24 * KIB),
+        overrides: overrides.map(overrides::read_all).unwrap_or_default(),
         output_schemas: table.read("output_schemas", scalar::flag).unwrap_or(true),
-        certificates: table.read("ca_file", reach::certificates),
-        connect_timeout: seconds(table, "connect_timeout", 10),
-    };
-    Some(Api { document: document?, base_url: base_url?, ..api })
+        max_schema_bytes: table.read("max_schema_bytes", scalar::size(KIB..=MIB)).unwrap_or(24 * KIB),
+    }
+}
+
+fn limits(table: &mut Table<'_>) -> CallLimits {
+    CallLimits {
+        rate: table.take("rate_limit").and_then(|item| item.table()).and_then(rate_limit),
+        concurrent: table.read("max_concurrent", scalar::count(1..=10_000)).unwrap_or(32),
+        response_bytes: table.read("max_response_bytes", response_bytes).unwrap_or(256 * KIB),
+    }
 }
 
 /// A file, which need not be there yet, or a URL.
@@ -91,7 +95,9 @@ fn document(item: &Item<'_>) -> Result<Place, Fault> {
     }
     let url = reach::url(item)?;
     if reach::is_in_the_clear(&url) {
-        item.note("the document travels unencrypted over http; whoever is on its way can change it".to_owned());
+        item.note(
+            "the document travels unencrypted over http; whoever is on its way can change it".to_owned(),
+        );
     }
     Ok(Place::Url(url))
 }
@@ -101,13 +107,15 @@ fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-fn base_url(item: &Item<'_>) -> Result<Uri, Fault> {
+fn base_url(item: &Item<'_>) -> Result<BaseUrl, Fault> {
     let url = reach::url(item)?;
-    match url.query() {
-        None => Ok(url),
-        Some(_) => Err(Fault::new("a base URL has no query")
-            .hint("a key that belongs there is configured as auth = { SCHEME = { env = \"NAME\" } }")),
+    if url.query().is_some() {
+        let fault = Fault::new("a base URL has no query");
+        return Err(
+            fault.hint("a key that belongs there is written as auth = { SCHEME = { env = \"NAME\" } }")
+        );
     }
+    BaseUrl::parse(&url.to_string()).map_err(|error| Fault::new(error.to_string()))
 }
 
 /// Where the document may refer to: a URL with everything below it, or a file, a folder or a glob.
@@ -140,7 +148,8 @@ pub(super) fn rate_limit(mut table: Table<'_>) -> Option<RateLimit> {
     let per_second = table.read("per_second", scalar::number(0.001..=1e6));
     let burst = table.read("burst", scalar::count(1..=1_000_000));
     if !is_complete {
-        table.report(Fault::new("a rate limit needs per_second").hint("write { per_second = 5, burst = 10 }"));
+        table
+            .report(Fault::new("a rate limit needs per_second").hint("write { per_second = 5, burst = 10 }"));
     }
     table.finish();
     let per_second = per_second?;

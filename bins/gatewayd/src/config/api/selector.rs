@@ -1,6 +1,7 @@
 //! `include` and `exclude`: which operations are meant.
 
 use figment::value::Value;
+use gateway_openapi::curation::PathGlob;
 use gateway_openapi::ir::Method;
 
 use super::model::Selector;
@@ -30,14 +31,14 @@ fn short(item: &Item<'_>) -> Result<Selector, Fault> {
     let mut words = text.split_whitespace();
     match (words.next(), words.next(), words.next()) {
         (Some(path), None, None) if path.starts_with('/') => {
-            Ok(Selector { path: Some(glob(path)?), ..Selector::default() })
+            Ok(Selector { path: Some(path_glob(path)?), ..Selector::default() })
         }
         (Some(word), None, None) => Ok(match is_method(word) {
             Some(method) => Selector { method: Some(method), ..Selector::default() },
             None => Selector { operation: Some(word.to_owned()), ..Selector::default() },
         }),
         (Some(word), Some(path), None) if path.starts_with('/') => {
-            Ok(Selector { method: Some(method(word)?), path: Some(glob(path)?), ..Selector::default() })
+            Ok(Selector { method: Some(method(word)?), path: Some(path_glob(path)?), ..Selector::default() })
         }
         _ => Err(Fault::new("does not say which operations").hint(HINT)),
     }
@@ -53,7 +54,7 @@ fn long(item: &Item<'_>) -> Option<Selector> {
     let before = ["tag", "path", "method", "operation"].iter().filter(|key| table.has(key)).count();
     let selector = Selector {
         tag: table.read("tag", scalar::word),
-        path: table.read("path", |item| glob(&scalar::word(item)?)),
+        path: table.read("path", |item| path_glob(&scalar::word(item)?)),
         method: table.read("method", |item| method(&scalar::word(item)?)),
         operation: table.read("operation", scalar::word),
     };
@@ -80,15 +81,11 @@ pub(super) fn method(word: &str) -> Result<Method, Fault> {
 }
 
 /// A glob over paths. One that cannot be understood would fit nothing, and so exclude nothing.
-fn glob(text: &str) -> Result<String, Fault> {
-    if !text.starts_with('/') {
-        return Err(Fault::new("a path begins with /"));
-    }
-    match gateway_openapi::curation::check_glob(text) {
-        Ok(()) => Ok(text.to_owned()),
-        Err(reason) => Err(Fault::new(format!("is not a glob: {reason}"))),
+fn path_glob(text: &str) -> Result<String, Fault> {
+    match PathGlob::new(text).fault() {
+        None => Ok(text.to_owned()),
+        Some(reason) => Err(Fault::new(format!("{text:?} fits no path: {reason}"))),
     }
 }
 
-const HINT: &str =
-    "write \"/pets/*\", \"GET /pets/*\", an operation's id, or { tag = …, path = …, method = …, operation = … }";
+const HINT: &str = "write \"/pets/*\", \"GET /pets/*\", an operation's id, or { tag = …, path = …, method = …, operation = … }";
