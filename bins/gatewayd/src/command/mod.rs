@@ -2,6 +2,7 @@
 
 mod call;
 mod check;
+mod operations;
 mod serve;
 mod stdio;
 mod terminal;

@@ -272,6 +272,10 @@ impl<'a> Table<'a> {
         self.members.contains_key(key)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     /// Keys of the design that this release does not have.
     pub(super) fn set_later(&mut self, keys: &'static [&'static str]) {
         self.later = keys;

@@ -1,6 +1,21 @@
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
-use super::{AnnotateFunc, AuditFunc, Executor, NameError, Naming, Override, RateLimit, ShapeFunc, Tool};
+use gateway_domain::RawJson;
+
+use super::{
+    AnnotateFunc, Annotations, AuditFunc, Executor, Inputs, MAX_SCHEMA_BYTES, NameError, Naming, Override,
+    RateLimit, Reserved, ShapeFunc, Tool,
+    arguments::Checker,
+    bundle,
+    gate::Gate,
+    names,
+    response::{Fields, Presenter},
+    tool::{Parts, define},
+};
 use crate::ir::Operation;
 
 /// How operations become tools (E-34). Only the executor is needed.
@@ -18,7 +33,7 @@ pub struct BuildConfig {
     pub limit: RateLimit,
     /// What names look like.
     pub naming: Naming,
-    /// By the id of an operation, or by method and path: `GET /pets`.
+    /// By method and path, `GET /pets`, or else by the id of an operation.
     pub overrides: BTreeMap<String, Override>,
     /// The longest text of an answer, in bytes, notice included (E-33). Zero: no limit but that of an answer's body.
     /// Default 256 KiB.
@@ -45,7 +60,7 @@ impl BuildConfig {
             naming: Naming::default(),
             overrides: BTreeMap::new(),
             max_response_bytes: 256 << 10,
-            max_schema_bytes: 32 << 10,
+            max_schema_bytes: MAX_SCHEMA_BYTES,
             output_schemas: true,
             timeout: None,
             max_concurrent: 32,
@@ -72,10 +87,77 @@ pub enum BuildError {
 /// # Errors
 /// Names that are configured cannot be had.
 pub fn build(
-    _operations: impl IntoIterator<Item = Operation>,
-    _config: &BuildConfig,
+    operations: impl IntoIterator<Item = Operation>,
+    config: &BuildConfig,
 ) -> Result<Vec<Tool>, BuildError> {
-    Ok(Vec::new())
+    let operations: Vec<_> = operations.into_iter().collect();
+    let wanted: Vec<_> = operations.iter().map(|operation| config.wanted(operation)).collect();
+    let given = operations.iter().zip(&wanted).map(|(operation, wanted)| (operation, wanted.name.as_deref()));
+    let names = names(given, &config.naming)?;
+    let reserved = config.executor.reserved();
+    let parts = operations.into_iter().zip(wanted).zip(names);
+    Ok(parts.map(|((operation, wanted), name)| config.tool(&name, operation, wanted, &reserved)).collect())
+}
+
+impl BuildConfig {
+    fn wanted(&self, operation: &Operation) -> &Override {
+        static NOTHING: LazyLock<Override> = LazyLock::new(Override::default);
+        if self.overrides.is_empty() {
+            return &NOTHING;
+        }
+        let by_path = || self.overrides.get(&format!("{} {}", operation.method, operation.path));
+        by_path().or_else(|| self.overrides.get(&operation.id)).unwrap_or(&NOTHING)
+    }
+
+    fn tool(&self, name: &str, operation: Operation, wanted: &Override, reserved: &Reserved) -> Tool {
+        let inputs = Inputs::new(&operation, reserved, &wanted.arguments, self.max_schema_bytes);
+        let mut notes = inputs.notes().to_vec();
+        let output = self.output(&operation, wanted, &mut notes);
+        let annotations = self.annotations(&operation, wanted);
+        let definition = define(name, &operation, wanted, &annotations, inputs.schema(), output.as_ref());
+        let presenter = Presenter {
+            shape: self.shape.clone(),
+            max_bytes: wanted.max_response_bytes.unwrap_or(self.max_response_bytes),
+            fields: Fields::new(&wanted.fields),
+            // The definition's own bytes, so that they are in memory once.
+            output: definition.output_schema().map(Checker::new),
+            uri: format!("api:{}", operation.id),
+        };
+        Tool::new(Parts {
+            definition,
+            inputs,
+            notes,
+            executor: Arc::clone(&self.executor),
+            gate: Gate::new(
+                wanted.rate_limit.unwrap_or(self.limit),
+                wanted.max_concurrent.unwrap_or(self.max_concurrent),
+            ),
+            audit: self.audit.clone(),
+            timeout: wanted.timeout.or(self.timeout).unwrap_or_else(|| self.executor.timeout()),
+            presenter,
+            operation,
+        })
+    }
+
+    /// What is left of an answer with some fields is not what the API's schema says.
+    fn output(&self, operation: &Operation, wanted: &Override, notes: &mut Vec<String>) -> Option<RawJson> {
+        let is_wanted = wanted.output_schema.unwrap_or(self.output_schemas) && wanted.fields.is_empty();
+        let schema = operation.output.as_ref().filter(|_| is_wanted)?;
+        let bundled = bundle(schema, &operation.definitions, self.max_schema_bytes);
+        if bundled.is_none() {
+            notes.push(format!("no output schema: it has more than {} bytes", self.max_schema_bytes));
+        }
+        bundled
+    }
+
+    fn annotations(&self, operation: &Operation, wanted: &Override) -> Annotations {
+        let derived = Annotations::of(operation);
+        let annotations = match &self.annotator {
+            Some(annotator) => annotator(operation, derived),
+            None => derived,
+        };
+        annotations.overridden(wanted.title.as_deref(), wanted.annotations)
+    }
 }
 
 /// A server that tools can be added to, for embedders.

@@ -103,8 +103,7 @@ fn document(item: &Item<'_>) -> Result<Place, Fault> {
 }
 
 fn is_url(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    text.starts_with("http://") || text.starts_with("https://")
+    text.contains("://")
 }
 
 fn base_url(item: &Item<'_>) -> Result<BaseUrl, Fault> {
@@ -144,17 +143,17 @@ fn belongs_to_http(name: &str) -> bool {
 
 /// `{ per_second = 5, burst = 10 }`.
 pub(super) fn rate_limit(mut table: Table<'_>) -> Option<RateLimit> {
-    let is_complete = table.has("per_second");
-    let per_second = table.read("per_second", scalar::number(0.001..=1e6));
-    let burst = table.read("burst", scalar::count(1..=1_000_000));
-    if !is_complete {
+    if !table.has("per_second") {
         table
             .report(Fault::new("a rate limit needs per_second").hint("write { per_second = 5, burst = 10 }"));
     }
+    let per_second = table.read("per_second", scalar::number(0.001..=1e6));
+    let burst = table.read("burst", scalar::count(1..=1_000_000));
     table.finish();
     let per_second = per_second?;
-    let burst = burst.and_then(|burst| u32::try_from(burst).ok()).unwrap_or(per_second.ceil() as u32);
-    Some(RateLimit { per_second, burst: burst.max(1) })
+    let burst = burst.and_then(|burst| u32::try_from(burst).ok());
+    // What comes in a second, and at least one: else nothing could be called.
+    Some(RateLimit { per_second, burst: burst.unwrap_or(per_second.ceil() as u32).max(1) })
 }
 
 /// Bytes, or 0 for no limit.

@@ -51,7 +51,11 @@ fn is_method(word: &str) -> Option<Method> {
 
 fn long(item: &Item<'_>) -> Option<Selector> {
     let mut table = item.table()?;
-    let before = ["tag", "path", "method", "operation"].iter().filter(|key| table.has(key)).count();
+    let given = ["tag", "path", "method", "operation"].iter().filter(|key| table.has(key)).count();
+    if table.is_empty() {
+        // It would fit everything.
+        item.report(Fault::new("does not say which operations").hint(HINT));
+    }
     let selector = Selector {
         tag: table.read("tag", scalar::word),
         path: table.read("path", |item| path_glob(&scalar::word(item)?)),
@@ -59,14 +63,10 @@ fn long(item: &Item<'_>) -> Option<Selector> {
         operation: table.read("operation", scalar::word),
     };
     table.finish();
-    if before == 0 {
-        // It would fit everything.
-        item.report(Fault::new("does not say which operations").hint(HINT));
-        return None;
-    }
     let Selector { tag, path, method, operation } = &selector;
     let read = [tag.is_some(), path.is_some(), method.is_some(), operation.is_some()];
-    (read.into_iter().filter(|is_read| *is_read).count() == before).then_some(selector)
+    let read = read.into_iter().filter(|is_read| *is_read).count();
+    (read > 0 && read == given).then_some(selector)
 }
 
 pub(super) fn method(word: &str) -> Result<Method, Fault> {
