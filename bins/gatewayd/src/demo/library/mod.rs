@@ -23,8 +23,8 @@ use shelf::Shelf;
 /// What it can be asked, as OpenAPI 3.1.
 pub(crate) const DESCRIPTION: &str = include_str!("library.yaml");
 
-/// Where it is: nowhere, by the name (RFC 2606).
-pub(crate) const BASE_URL: &str = "http://library.invalid";
+/// What stands for the description in a configuration.
+pub(crate) const PLACE: &str = "builtin:library";
 
 /// The library, with its books.
 #[derive(Debug, Default)]
@@ -70,6 +70,8 @@ impl HttpClient for Library {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BASE_URL: &str = "http://library.invalid";
 
     async fn ask(library: &Library, line: &str, body: &str) -> (u16, String) {
         let (method, path) = line.split_once(' ').unwrap();
