@@ -11,11 +11,14 @@ use gateway_openapi::{
         BuildConfig, ClientConfig, ClientCredentials, Credential, ExecutorConfig, HttpClient, Naming,
         NetworkClient, Secret,
     },
-    source::{OpenApi, References},
+    source::{OpenApi, Place, References},
 };
 use http::HeaderValue;
 
-use crate::config::{self, Api, Auth, OAuthClient, Selector};
+use crate::{
+    config::{self, Api, Auth, OAuthClient, Selector},
+    demo::library::Library,
+};
 
 /// # Errors
 /// Certificates, references or headers that cannot be used.
@@ -24,13 +27,7 @@ pub(crate) fn config(
     downstream: &config::Downstream,
     api: &Api,
 ) -> anyhow::Result<ApiConfig> {
-    let client = NetworkClient::new(ClientConfig {
-        address: Some(api.base_url.uri().clone()),
-        ca_file: api.certificates.as_ref().map(|certificates| certificates.file.clone()),
-        connect_timeout: api.connect_timeout,
-        ..ClientConfig::default()
-    });
-    let client: Arc<dyn HttpClient> = Arc::new(client?);
+    let client = client(api)?;
     let source = OpenApi::new(api.document.clone())
         .with_references(references(&api.references)?)
         .with_client(client.clone());
@@ -62,6 +59,20 @@ pub(crate) fn config(
         watch: config.reload.watch.then_some(config.reload.interval),
         ..ApiConfig::new(downstream.name.clone(), Arc::new(source), executor)
     })
+}
+
+/// Only the demonstration's description is not read from anywhere; its API is in this program too.
+fn client(api: &Api) -> anyhow::Result<Arc<dyn HttpClient>> {
+    if let Place::Bytes { .. } = api.document {
+        return Ok(Arc::new(Library::default()));
+    }
+    let client = NetworkClient::new(ClientConfig {
+        address: Some(api.base_url.uri().clone()),
+        ca_file: api.certificates.as_ref().map(|certificates| certificates.file.clone()),
+        connect_timeout: api.connect_timeout,
+        ..ClientConfig::default()
+    });
+    Ok(Arc::new(client?))
 }
 
 /// Names of tools are not cut to less, however long the downstream's is.

@@ -216,7 +216,8 @@ impl Loading<'_> {
                 (theirs.values, theirs.renames)
             }
         };
-        let origin = Origin::File { name: file.name, folder, lines: document.lines, renames };
+        let is_built_in = file.text.is_some();
+        let origin = Origin::File { name: file.name, folder, lines: document.lines, renames, is_built_in };
         self.layers = std::mem::replace(&mut self.layers, Layers::new()).over(values, origin);
     }
 

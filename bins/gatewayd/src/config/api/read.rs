@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use gateway_openapi::engine::{BaseUrl, RateLimit};
 use gateway_openapi::source::{Place, References};
 
@@ -9,6 +10,7 @@ use crate::config::problem::Fault;
 use crate::config::reach;
 use crate::config::reader::{Item, Table};
 use crate::config::scalar;
+use crate::demo::library;
 
 /// What only an HTTP API has.
 pub(in crate::config) const KEYS: [&str; 13] = [
@@ -90,6 +92,9 @@ fn limits(table: &mut Table<'_>) -> CallLimits {
 /// A file, which need not be there yet, or a URL.
 fn document(item: &Item<'_>) -> Result<Place, Fault> {
     let text = scalar::word(item)?;
+    if text == library::PLACE {
+        return built_in(item);
+    }
     if !is_url(&text) {
         return scalar::path(item).map(Place::File);
     }
@@ -100,6 +105,16 @@ fn document(item: &Item<'_>) -> Result<Place, Fault> {
         );
     }
     Ok(Place::Url(url))
+}
+
+/// The demonstration's own, whose API is not on any network either.
+fn built_in(item: &Item<'_>) -> Result<Place, Fault> {
+    if !item.is_built_in() {
+        let fault = Fault::new("belongs to the demonstration that runs where there is no configuration");
+        return Err(fault.hint("name a file or a URL"));
+    }
+    let content = Bytes::from_static(library::DESCRIPTION.as_bytes());
+    Ok(Place::Bytes { name: library::PLACE.to_owned(), content })
 }
 
 fn is_url(text: &str) -> bool {

@@ -316,6 +316,10 @@ fn an_api_needs_a_place() {
             "g.toml:2: downstreams.d.openapi: must not be empty",
         ),
         (
+            "openapi = \"builtin:library\"\nbase_url = \"https://a.example\"",
+            "g.toml:2: downstreams.d.openapi: belongs to the demonstration that runs where there is no configuration; hint: name a file or a URL",
+        ),
+        (
             "openapi = \"ftp://a\"\nbase_url = \"https://a.example\"",
             "g.toml:2: downstreams.d.openapi: is not an http or https URL; hint: write \"https://host/path\"",
         ),
