@@ -76,7 +76,8 @@ impl Place {
         assert!(target.bytes().all(is_uri), "{target:.200}");
         assert_eq!(arrived.header("host").unwrap(), self.recorder.addr.to_string().as_bytes());
         assert_eq!(arrived.header("x-api-key").unwrap(), b"s3cret");
-        let known = ["host", "x-api-key", "accept", "user-agent", "p", "cookie", "content-type", "content-length"];
+        let known =
+            ["host", "x-api-key", "accept", "user-agent", "p", "cookie", "content-type", "content-length"];
         for (name, _) in arrived.headers() {
             assert!(known.contains(&name.as_str()), "{name}");
             arrived.header(&name);
@@ -116,7 +117,7 @@ fn query(arrived: &Recorded) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn in_the_path() {
-    let rows = [(Style::Simple, ""), (Style::Label, "."), (Style::Matrix, ";p=")];
+    let rows = [(Style::Simple, ""), (Style::Matrix, ";p=")];
     for (style, lead) in rows {
         let place = Place::of(Location::Path, styled(style, false)).await;
         for value in odd() {
@@ -130,6 +131,22 @@ async fn in_the_path() {
             assert!(matches!(refused, Err(CallError::Arguments { .. })), "{value:?}");
         }
     }
+}
+
+/// The dot of the label style and a slash would be a dot segment.
+#[tokio::test]
+async fn in_a_label() {
+    let place = Place::of(Location::Path, styled(Style::Label, false)).await;
+    let mut sent = 0;
+    for value in all() {
+        if let Ok(arrived) = place.send("p", &RawJson::string(&value)).await {
+            let arrived = arrived.target();
+            let segment = arrived.strip_prefix("/v1/api/things/.").unwrap();
+            assert_eq!(decoded(segment.strip_suffix("/parts").unwrap()), value);
+            sent += 1;
+        }
+    }
+    assert!(sent > 120, "{sent}");
 }
 
 #[tokio::test]
@@ -194,7 +211,8 @@ async fn in_names_and_values_of_objects_in_the_query() {
 
 #[tokio::test]
 async fn in_lists_in_the_query() {
-    for (style, delimiter) in [(Style::Form, ","), (Style::SpaceDelimited, " "), (Style::PipeDelimited, "|")] {
+    for (style, delimiter) in [(Style::Form, ","), (Style::SpaceDelimited, " "), (Style::PipeDelimited, "|")]
+    {
         let place = Place::of(Location::Query, styled(style, false)).await;
         for value in all() {
             let list = RawJson::array([value.as_str(), "b"].map(RawJson::string));
@@ -205,7 +223,11 @@ async fn in_lists_in_the_query() {
             }
             let target = arrived.unwrap().target();
             let sent = target.split_once("?p=").unwrap().1;
-            let encoded = if style == Style::Form { ",".to_owned() } else { format!("%{:02X}", delimiter.as_bytes()[0]) };
+            let encoded = if style == Style::Form {
+                ",".to_owned()
+            } else {
+                format!("%{:02X}", delimiter.as_bytes()[0])
+            };
             let items: Vec<_> = sent.split(&encoded).map(decoded).collect();
             assert_eq!(items, [value, "b".to_owned()]);
         }
@@ -243,7 +265,8 @@ async fn in_a_cookie() {
             }
             Err(error) => assert!(value.len() > 2000, "{value:.60?}: {error}"),
         }
-        let fits = value.bytes().all(|b| b.is_ascii_graphic() && !b"\",;\\".contains(&b)) && value.len() < 8000;
+        let fits =
+            value.bytes().all(|b| b.is_ascii_graphic() && !b"\",;\\".contains(&b)) && value.len() < 8000;
         match plain.send("p", &text).await {
             Ok(arrived) => {
                 assert!(fits, "{value:.60?}");
@@ -277,7 +300,8 @@ async fn in_names_files_and_content_of_parts() {
     let place = Place::of_body("multipart/form-data", BodyFormat::Multipart(vec![file])).await;
     for value in all() {
         let string = RawJson::string(&value);
-        let object = raw(&format!(r#"{{{string}:{string},"file":{{"data":"aGVsbG8=","filename":{string}}}}}"#));
+        let object =
+            raw(&format!(r#"{{{string}:{string},"file":{{"data":"aGVsbG8=","filename":{string}}}}}"#));
         let arrived = place.send("body", &object).await.unwrap();
         let content_type = String::from_utf8(arrived.header("content-type").unwrap()).unwrap();
         let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
