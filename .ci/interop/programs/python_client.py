@@ -1,7 +1,7 @@
 """The official Python SDK as a client. Reads a job (JSON, first argument), prints what it saw (JSON).
 
 Job: {url | command, mode, wanted: [tool], calls: [{name, arguments}], seconds}. It lists every page until all
-wanted tools are there, then makes the calls."""
+wanted tools are there, then makes the calls; the answer of one that raises is {problem}."""
 
 import asyncio
 import json
@@ -31,8 +31,11 @@ async def main(job: dict) -> dict:
             names, pages = await every_page(client)
         answers = []
         for call in job["calls"]:
-            result = await client.call_tool(call["name"], call["arguments"])
-            answers.append(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+            try:
+                result = await client.call_tool(call["name"], call["arguments"])
+                answers.append(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+            except Exception as error:
+                answers.append({"problem": f"{type(error).__name__}: {error}"})
         return {"revision": client.protocol_version, "pages": pages, "tools": names, "answers": answers}
 
 

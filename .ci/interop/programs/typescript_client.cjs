@@ -60,7 +60,9 @@ async function main(job) {
       listed = await everyPage(client);
     }
     const answers = [];
-    for (const call of job.calls) answers.push(await client.callTool(call));
+    for (const call of job.calls) {
+      answers.push(await client.callTool(call).catch((error) => ({ problem: String(error) })));
+    }
     return { revision: client.getNegotiatedProtocolVersion?.() ?? seen.revision, ...listed, answers };
   } finally {
     await client.close();

@@ -29,6 +29,12 @@ class Sdk:
     mode: str
     revision: str
 
+    def program(self, installed: Path) -> list[str]:
+        """What runs a job, which is its last argument."""
+        if self.language == "python":
+            return [str(installed / "modern/bin/python"), str(PROGRAMS / "python_client.py")]
+        return [str(installed / "node"), str(PROGRAMS / "typescript_client.cjs")]
+
 
 SDKS = [
     Sdk("python-auto", "python", "auto", MODERN),
@@ -95,13 +101,9 @@ class Clients:
             server.check_answer(answer)
 
     def _run(self, sdk: Sdk, target: Target, job: dict) -> dict:
-        if sdk.language == "python":
-            command = [str(self._installed / "modern/bin/python"), str(PROGRAMS / "python_client.py")]
-        else:
-            command = [str(self._installed / "node"), str(PROGRAMS / "typescript_client.cjs")]
         log = self._report.logs / f"client-{target.name}-{sdk.name}.log"
         env = {"INTEROP_NPM": str(self._installed / "npm")}
-        code, out = run([*command, json.dumps(job)], log, 2 * SECONDS, env)
+        code, out = run([*sdk.program(self._installed), json.dumps(job)], log, 2 * SECONDS, env)
         if code != 0:
             raise Failed(f"exit code {code}: {_last_error(log)} (log: {log})")
         return loads(out)

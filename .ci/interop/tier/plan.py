@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from . import check_servers, gateway
+from .check_apis import Apis
 from .check_clients import Clients, Target
 from .check_commands import Commands
 from .check_conformance import DIRECT, LEGS, TASK_LEGS, Conformance, Leg
@@ -60,6 +61,7 @@ class Plan:
             "servers": self._through,
             "client": self._suite_client,
             "features": self._features,
+            "api": self._apis,
             "mcpcheck": self._mcpcheck,
             "commands": self._commands,
         }
@@ -127,6 +129,9 @@ class Plan:
         paths = {"all": self._all().url, "one": self._all().one(server)} if self._binary else {"direct": server.url}
         for name, url in paths.items():
             yield partial(mcpcheck, self._report, self._installed, name, url)
+
+    def _apis(self) -> list[Callable[[], None]]:
+        return Apis(self._installed, self._report, self._binary).jobs() if self._binary else []
 
     def _commands(self) -> list[Callable[[], None]]:
         if not self._binary:

@@ -56,6 +56,8 @@ class Server:
         return probe
 
     def check_answer(self, result: dict) -> None:
+        if "problem" in result:
+            raise Failed(f"{self.tool}: the client says {result['problem']}")
         text = json.dumps(result.get("content"), ensure_ascii=False)
         if result.get("isError") or self.expect not in text:
             raise Failed(f"{self.tool}: expected {self.expect!r} in {text[:300]}")

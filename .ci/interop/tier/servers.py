@@ -190,7 +190,7 @@ class Servers:
         port = free_port()
         program = Program(name, command(port), self._logs / f"server-{name}.log", env)
         self._programs.append(program)
-        until(f"{name} over HTTP", START_SECONDS, lambda: _accepts(program, port))
+        until(f"{name} over HTTP", START_SECONDS, lambda: accepts(program, port))
         return f"http://127.0.0.1:{port}"
 
     def _python(self, kind: str) -> str:
@@ -202,7 +202,7 @@ class Servers:
         return [str(self._installed / "node"), str(folder / script), *arguments]
 
 
-def _accepts(program: Program, port: int) -> bool:
+def accepts(program: Program, port: int) -> bool:
     program.must_run()
     socket.create_connection(("127.0.0.1", port), 1).close()
     return True
