@@ -171,8 +171,8 @@ async fn an_api_that_is_down_is_told_of_in_results_and_used_again_when_it_is_bac
     let checked = folder.run(&["check"]);
     let out = String::from_utf8(checked.stdout).unwrap();
     assert_eq!(checked.status.code(), Some(1), "{out}");
-    let expected = format!("shop\tdegraded\t2026-07-28\t2 tools");
-    assert!(out.contains(&expected) && out.contains("cannot be reached: connection refused"), "{out}");
+    let expected = "shop\tdegraded\t2026-07-28\t2 tools";
+    assert!(out.contains(expected) && out.contains("cannot be reached: connection refused"), "{out}");
     let _shop = Shop::open_at(address);
     assert!(call(&client, "shop__getPet", r#"{"id":7}"#).await.contains("Rex"), "at once");
 }

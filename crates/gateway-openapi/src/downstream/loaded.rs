@@ -1,13 +1,18 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use gateway_domain::{RawJson, RawObject, printable};
 
 use super::{ApiConfig, Report, Taken};
 use crate::{
     engine::{
-        AuditFunc, BuildConfig, BuildError, Credential, CredentialError, Credentials, Executor, Tool, build,
+        AuditFunc, BuildConfig, BuildError, Credential, CredentialError, Credentials, Executor, Override,
+        Tool, build,
     },
     ir::{Listing, Operation, SecurityScheme},
+    source::legal_id,
 };
 
 /// What one reading of the source gave. Never changes; the next reading gives another.
@@ -43,6 +48,7 @@ impl Loaded {
         executor.credentials = credentials.clone();
         let mut settings = (config.build)(BuildConfig::new(Arc::new(Executor::new(executor))));
         settings.audit = Some(audit(settings.audit.take()));
+        settings.overrides = by_id(settings.overrides, &listing.operations);
         let server = server(&listing, config);
         let notes = notes(&listing.operations, config, &settings);
         let Listing { operations, skipped, .. } = config.curation.apply(listing);
@@ -87,6 +93,16 @@ fn credentials(listing: &Listing, config: &ApiConfig) -> Result<Credentials, Cre
     let fitted = config.credentials.iter().map(fitted).collect();
     let executor = &config.executor;
     Credentials::new(fitted, &listing.schemes, executor.base.uri(), &executor.client)
+}
+
+/// An override may also name an operation as its source writes it: `repos/get` is `repos_get` (E-42).
+fn by_id(overrides: BTreeMap<String, Override>, operations: &[Operation]) -> BTreeMap<String, Override> {
+    let is_known = |id: &str| operations.iter().any(|operation| operation.id == id);
+    let named = |(name, given): (String, Override)| {
+        let id = legal_id(&name);
+        (if !is_known(&name) && is_known(&id) { id } else { name }, given)
+    };
+    overrides.into_iter().map(named).collect()
 }
 
 fn taken(tool: &Tool, credentials: &Credentials) -> Taken {

@@ -150,6 +150,23 @@ fn what_concerns_no_operation_is_noted() {
 }
 
 #[test]
+fn an_override_names_an_operation_by_id_by_the_sources_id_or_by_path() {
+    for (name, expected) in
+        [("repos_get", "mine"), ("repos/get", "mine"), ("GET /repos_get", "mine"), ("repos", "repos_get")]
+    {
+        let report = report(vec![get("repos_get")], |config| {
+            let given = Override { name: Some("mine".into()), ..Override::default() };
+            config.build = Arc::new(move |build| BuildConfig {
+                overrides: BTreeMap::from([(name.to_owned(), given.clone())]),
+                ..build
+            });
+        });
+        assert_eq!(report.taken[0].tool, expected, "{name}");
+        assert_eq!(report.notes.is_empty(), expected == "mine", "{name}: {:?}", report.notes);
+    }
+}
+
+#[test]
 fn that_nothing_is_offered_is_noted() {
     let post = |id: &str| Operation::new(id, Method::Post, "/x");
     for (operations, expected) in [

@@ -168,7 +168,7 @@ pub(super) fn rate_limit(mut table: Table<'_>) -> Option<RateLimit> {
     let per_second = per_second?;
     let burst = burst.and_then(|burst| u32::try_from(burst).ok());
     // What comes in a second, and at least one: else nothing could be called.
-    Some(RateLimit { per_second, burst: burst.unwrap_or(per_second.ceil() as u32).max(1) })
+    Some(RateLimit { per_second, burst: burst.unwrap_or_else(|| per_second.ceil() as u32).max(1) })
 }
 
 /// Bytes, or 0 for no limit.

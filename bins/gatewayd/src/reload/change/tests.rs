@@ -90,6 +90,34 @@ fn each_difference_does_no_more_than_it_must() {
 }
 
 #[test]
+fn whatever_is_different_about_an_api_starts_it_anew() {
+    let d = "openapi = \"a.yaml\"\nbase_url = \"https://a.example\"\n";
+    check(d, d, "keep 2");
+    check(d, "command = [\"x\"]", "start d, keep 1");
+    for other in [
+        "read_only = false",
+        "include = [\"/a\"]",
+        "exclude = [\"/a\"]",
+        "headers = { A = \"b\" }",
+        "auth = { a = \"b\" }",
+        "overrides = { a = { name = \"b\" } }",
+        "rate_limit = { per_second = 1 }",
+        "max_concurrent = 1",
+        "max_response_bytes = 1",
+        "max_schema_bytes = 1024",
+        "output_schemas = false",
+        "references = [\"https://a.example\"]",
+        "connect_timeout = \"1s\"",
+        "call_timeout = \"1s\"",
+    ] {
+        check(d, &format!("{d}{other}"), "start d, keep 1");
+    }
+    check(d, "openapi = \"b.yaml\"\nbase_url = \"https://a.example\"", "start d, keep 1");
+    check(d, "openapi = \"a.yaml\"\nbase_url = \"https://b.example\"", "start d, keep 1");
+    check(d, &format!("{d}tools = {{ deny = [\"a\"] }}"), "relist d, keep 1");
+}
+
+#[test]
 fn a_secret_with_another_value_is_a_difference() {
     let text = format!("{KEPT}[downstreams.d]\ncommand = [\"x\"]\nenv = {{ A = {{ env = \"TOKEN\" }} }}\n");
     let (old, new) = (config_with(&text, &[("TOKEN", "1")]), config_with(&text, &[("TOKEN", "2")]));
