@@ -10,7 +10,7 @@ use super::ClientError;
 pub struct Response {
     /// Its status.
     pub status: StatusCode,
-    /// `Content-Type` as it was sent.
+    /// `Content-Type` as it was sent, unless the body is encoded (`Content-Encoding`): it is not decoded.
     pub content_type: Option<String>,
     /// The body, or as much of it as may be read.
     pub body: Bytes,
@@ -75,6 +75,10 @@ pub enum CallError {
         /// How long was waited.
         after: Duration,
     },
+    /// Whoever made the call does not want the answer any more; the API may have done what it was asked. Only in
+    /// [`super::AuditEvent`]s.
+    #[error("the call was given up")]
+    Cancelled,
     /// The answer broke off (E-23).
     #[error("upstream call failed: the answer broke off: {0}")]
     Body(ClientError),

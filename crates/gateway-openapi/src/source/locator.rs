@@ -94,3 +94,6 @@ fn is_ambiguous(segment: &str) -> bool {
     let encoded = ["%2f", "%5c", "%25", "%00", "\\"].iter().any(|odd| lower.contains(odd));
     encoded || matches!(dots.as_str(), "." | "..") || dots.starts_with("..;") || dots.starts_with(".;")
 }
+
+#[cfg(test)]
+mod tests;

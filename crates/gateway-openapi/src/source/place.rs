@@ -161,3 +161,6 @@ async fn collect(mut body: ResponseBody, limit: usize) -> Result<Option<Bytes>, 
     }
     Ok(Some(content.freeze()))
 }
+
+#[cfg(test)]
+mod tests;

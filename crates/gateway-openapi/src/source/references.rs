@@ -76,8 +76,8 @@ impl References {
     }
 
     /// The place that `reference` means in the document at `base`: a URI reference, whose fragment is left aside. The
-    /// place of a file is its canonical path, so that two ways to a document are one place. Looks at the file system,
-    /// not at the file.
+    /// place of a file is its canonical path, so that two ways to a document are one place; a document may always
+    /// refer to itself, and that place is `base`. Looks at the file system, not at the file.
     ///
     /// # Errors
     /// It leads to where it must not, or to no place at all. Says nothing of whether there is a file that is not
@@ -88,12 +88,16 @@ impl References {
             reason: format!("a reference to another document {reason}"),
         };
         let document = reference.split('#').next().unwrap_or_default();
+        if document.is_empty() {
+            return Ok(base.clone());
+        }
         match locate(base, document).map_err(refuse)? {
+            place @ Place::Url(_) if place == *base => Ok(place),
             Place::Url(url) if self.urls.iter().any(|prefix| is_below(&url, prefix)) => Ok(Place::Url(url)),
             Place::File(path) => {
-                let files = self.files.clone();
-                let found = tokio::task::spawn_blocking(move || allowed_file(&files, &path)).await;
-                found.ok().flatten().map(Place::File).ok_or_else(|| refuse(NOT_ALLOWED))
+                let (files, base) = (self.files.clone(), base.clone());
+                let found = tokio::task::spawn_blocking(move || allowed_file(&files, &path, base)).await;
+                found.ok().flatten().ok_or_else(|| refuse(NOT_ALLOWED))
             }
             _ => Err(refuse(NOT_ALLOWED)),
         }
@@ -131,10 +135,13 @@ fn decoded(path: &str) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// The canonical path, if there is such a file and a rule allows it.
-fn allowed_file(rules: &[FileRule], path: &Path) -> Option<PathBuf> {
+/// The base, or the canonical path, if there is such a file and a rule allows it.
+fn allowed_file(rules: &[FileRule], path: &Path, base: Place) -> Option<Place> {
     let path = fs::canonicalize(path).ok()?;
-    rules.iter().any(|rule| rule.allows(&path)).then_some(path)
+    match &base {
+        Place::File(own) if fs::canonicalize(own).is_ok_and(|own| own == path) => Some(base),
+        _ => rules.iter().any(|rule| rule.allows(&path)).then_some(Place::File(path)),
+    }
 }
 
 impl FileRule {
@@ -165,3 +172,6 @@ fn is_below(url: &Uri, prefix: &Uri) -> bool {
         && url.authority() == prefix.authority()
         && segments(url).starts_with(&segments(prefix))
 }
+
+#[cfg(test)]
+mod tests;
