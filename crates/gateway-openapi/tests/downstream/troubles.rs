@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Scene, call, get, listed, some_looks};
 
-const REMARK: &str = "the API cannot be reached: connection refused";
+const REMARK: &str = "the API at https://api.example cannot be reached: connection refused";
 
 fn down() -> Scene {
     let scene = Scene::new(vec![get("a")], |_| {});

@@ -84,7 +84,8 @@ proptest! {
             prop_assert!(below.starts_with('/'));
             prop_assert_eq!(below.split('/').count() - 1, Template::read(&operation.path).count());
             for segment in below.split('/') {
-                prop_assert!(!matches!(decoded(&segment.replace("%25", "%")).as_str(), "." | ".."));
+                let twice: Vec<u8> = percent_decode_str(&segment.replace("%25", "%")).collect();
+                prop_assert!(!matches!(&twice[..], b"." | b".."));
             }
             for name in request.headers().keys() {
                 let several = request.headers().get_all(name).iter().count();
