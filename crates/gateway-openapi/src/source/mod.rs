@@ -1,8 +1,24 @@
 //! Where the operations of an API come from (E-39). Sources know nothing of tools.
 
+mod fixed;
+mod identity;
+mod locator;
+pub mod openapi;
+mod place;
+mod references;
+mod routes;
+pub mod swagger;
+
 use async_trait::async_trait;
 
 use crate::ir::Listing;
+
+pub use fixed::{Fixed, from_fn};
+pub(crate) use identity::legal_id;
+pub use openapi::OpenApi;
+pub use place::Place;
+pub use references::References;
+pub use routes::{BodySchemas, Route, RouteTable, Routes};
 
 /// Knows what an API can be asked.
 #[async_trait]
