@@ -11,12 +11,12 @@ import sys
 import threading
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
 KEY, TOKEN = "special-key", "a-token"
 CLIENT = base64.b64encode(b"interop:client%20secret").decode()
 RECORDED = ("accept", "api_key", "authorization", "content-type", "cookie")
-JSON = "application/json"
+JSON, BYTES = "application/json", "application/octet-stream"
 
 
 class Problem(Exception):
@@ -78,13 +78,16 @@ def delete_pet(store, _request, pet):
 
 def upload_file(store, request, pet):
     found(store.pets, int(pet), "Pet")
+    # A form in the older descriptions, the bytes alone in the newer ones.
+    if request.headers.get_content_type() == BYTES:
+        return {"code": 200, "type": "unknown", "message": f"{len(request.body)} bytes"}
     parts = request.multipart()
     words = f"additionalMetadata: {parts['additionalMetadata'].decode()}, {len(parts['file'])} bytes"
     return {"code": 200, "type": "unknown", "message": words}
 
 
 def upload_photo(store, request, pet):
-    if request.headers.get_content_type() != "application/octet-stream":
+    if request.headers.get_content_type() != BYTES:
         raise Problem(415, "not an octet-stream")
     store.photos[int(pet)] = request.body
     return {"bytes": len(request.body)}
@@ -92,6 +95,10 @@ def upload_photo(store, request, pet):
 
 def get_photo(store, _request, pet):
     return "image/png", found(store.photos, int(pet), "Photo")
+
+
+def get_size(_store, _request, _pet):
+    return {"width": "wide"}
 
 
 def inventory(store, _request):
@@ -168,6 +175,7 @@ ROUTES = [
     ("POST", r"/pet/(\d+)/uploadImage", TOKENED, upload_file),
     ("PUT", r"/pet/(\d+)/photo", OPEN, upload_photo),
     ("GET", r"/pet/(\d+)/photo", OPEN, get_photo),
+    ("GET", r"/pet/(\d+)/photo/size", OPEN, get_size),
     ("GET", "/store/inventory", KEYED, inventory),
     ("POST", "/store/order", OPEN, place_order),
     ("GET", r"/store/order/(\d+)", OPEN, get_order),
@@ -236,7 +244,7 @@ class Request(BaseHTTPRequestHandler):
             if method == self.command and (match := re.fullmatch(pattern, path)):
                 if needed and self.headers.get_all(needed) != [KEY if needed == KEYED else f"Bearer {TOKEN}"]:
                     raise Problem(401, f"needs {needed}")
-                return handler(stores.setdefault(store, Store()), self, *match.groups())
+                return handler(stores.setdefault(store, Store()), self, *map(unquote, match.groups()))
         raise Problem(404, "no such operation")
 
     def reply(self, status: int, result) -> None:
