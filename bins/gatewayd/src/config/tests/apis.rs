@@ -60,7 +60,7 @@ fn everything_that_can_be_said_of_an_api_arrives() {
     let shop = api(downstream);
     assert_eq!(downstream.call_timeout, Duration::from_secs(5));
     assert_eq!(shop.document, Place::File(scene.path().join("docs/shop.yaml")), "which need not be there");
-    assert_eq!(shop.base_url.uri(), "https://shop.example/v2/");
+    assert_eq!(shop.base_url.uri(), "https://shop.example/v2");
     let shared = scene.path().join("docs/shared").display().to_string();
     assert_eq!(shop.references, [shared, "https://shop.example/schemas".to_owned()]);
     let headers: Vec<_> = shop.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
@@ -280,10 +280,10 @@ const PROBLEMS: &[(&str, &[&str])] = &[
             "g.toml:4: downstreams.d.overrides.\"/pets\": does not say which operation; hint: write an operation's id, or \"GET /path/{name}\" as in its document",
             "g.toml:4: downstreams.d.overrides.\"GET pets\": does not say which operation; hint: write an operation's id, or \"GET /path/{name}\" as in its document",
             "g.toml:4: downstreams.d.overrides.\"GRAB /pets\": \"GRAB\" is not one of GET, POST, PUT, PATCH, DELETE, HEAD",
+            "g.toml:4: downstreams.d.overrides.a.name: a tool's name has at most 64 letters, digits and _",
             "g.toml:4: downstreams.d.overrides.a.arguments.x: does not say what becomes of it; hint: write { hidden = true } or { value = … }",
             "g.toml:4: downstreams.d.overrides.a.fields[0]: is not a path of names; hint: write \"id\" or \"items.id\"",
             "g.toml:4: downstreams.d.overrides.a.nam: unknown key `nam`; hint: did you mean `name`?",
-            "g.toml:4: downstreams.d.overrides.a.name: a tool's name has at most 64 letters, digits and _",
         ],
     ),
 ];

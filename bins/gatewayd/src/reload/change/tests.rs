@@ -91,7 +91,7 @@ fn each_difference_does_no_more_than_it_must() {
 
 #[test]
 fn whatever_is_different_about_an_api_starts_it_anew() {
-    let d = "openapi = \"a.yaml\"\nbase_url = \"https://a.example\"\n";
+    let d = "openapi = \"/a.yaml\"\nbase_url = \"https://a.example\"\n";
     check(d, d, "keep 2");
     check(d, "command = [\"x\"]", "start d, keep 1");
     for other in [
@@ -112,8 +112,8 @@ fn whatever_is_different_about_an_api_starts_it_anew() {
     ] {
         check(d, &format!("{d}{other}"), "start d, keep 1");
     }
-    check(d, "openapi = \"b.yaml\"\nbase_url = \"https://a.example\"", "start d, keep 1");
-    check(d, "openapi = \"a.yaml\"\nbase_url = \"https://b.example\"", "start d, keep 1");
+    check(d, "openapi = \"/b.yaml\"\nbase_url = \"https://a.example\"", "start d, keep 1");
+    check(d, "openapi = \"/a.yaml\"\nbase_url = \"https://b.example\"", "start d, keep 1");
     check(d, &format!("{d}tools = {{ deny = [\"a\"] }}"), "relist d, keep 1");
 }
 
