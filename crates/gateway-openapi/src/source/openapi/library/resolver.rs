@@ -115,6 +115,10 @@ impl<'a> Resolver<'a> {
 
     /// What a reference means that stands in this resource.
     pub(crate) fn resolve(&self, from: ResourceId, reference: &str) -> Result<Node, Fault> {
+        self.resolve_within(from, reference, &mut MOST_HOPS.clone())
+    }
+
+    fn resolve_within(&self, from: ResourceId, reference: &str, hops: &mut usize) -> Result<Node, Fault> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let dangling = || Fault::reference(reference, "leads to nothing");
         let fragment = percent_decode_str(fragment).decode_utf8().map_err(|_| dangling())?;
@@ -122,10 +126,10 @@ impl<'a> Resolver<'a> {
             "" => from,
             _ => self.resource(from, document)?,
         };
-        let found = self.find(resource, &fragment).or_else(|| {
+        let found = self.find(resource, &fragment, hops).or_else(|| {
             // A schema with an `$id` whose author goes on counting from the document.
             let whole = self.identifiers.get(resource).map(|found| ResourceId(found.document.number()))?;
-            self.find(whole, &fragment).filter(|_| document.is_empty())
+            (document.is_empty() && whole != resource).then(|| self.find(whole, &fragment, hops))?
         });
         found.map(|node| self.enter(node)).ok_or_else(dangling)
     }
@@ -150,20 +154,35 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn find(&self, resource: ResourceId, fragment: &str) -> Option<Node> {
+    fn find(&self, resource: ResourceId, fragment: &str, hops: &mut usize) -> Option<Node> {
         let found = self.identifiers.get(resource)?;
         if !fragment.starts_with('/') {
             let value = if fragment.is_empty() { &found.root } else { found.anchors.get(fragment)? };
             return Some(Node { resource, value: value.clone() });
         }
-        let mut value = found.root.clone();
+        let mut node = Node { resource, value: found.root.clone() };
         for token in pointer::tokens(fragment) {
-            value = match value.as_bytes().len() > INDEXED_BYTES {
-                true => self.index(&value)?.get(token.as_ref())?.clone(),
-                false => pointer::child(&value, &token)?,
-            };
+            node = self.step(&node, &token).or_else(|| self.step(&self.referred(&node, hops)?, &token))?;
         }
-        Some(Node { resource, value })
+        Some(node)
+    }
+
+    fn step(&self, node: &Node, token: &str) -> Option<Node> {
+        let value = match node.value.as_bytes().len() > INDEXED_BYTES {
+            true => self.index(&node.value)?.get(token)?.clone(),
+            false => pointer::child(&node.value, token)?,
+        };
+        Some(node.with(value))
+    }
+
+    /// What stands behind a reference that a pointer goes through. It should not, but some documents count on it.
+    fn referred(&self, node: &Node, hops: &mut usize) -> Option<Node> {
+        let mut node = node.clone();
+        while let Some(reference) = self.look(&node.value).ok()?.get_text("$ref") {
+            *hops = hops.checked_sub(1)?;
+            node = self.resolve_within(node.resource, &reference, hops).ok()?;
+        }
+        Some(node)
     }
 
     fn index(&self, value: &RawJson) -> Option<Index> {
