@@ -13,6 +13,9 @@ pub struct Limits {
     /// The most that schemas and texts of all operations may take together, in bytes, each shared schema counted once.
     /// Default 64 MiB.
     pub result_bytes: usize,
+    /// How much is looked through, in bytes: each value as often as operations and references lead to it. What a
+    /// document of good will needs is some ten times its length. Default 2 GiB, which takes a few seconds.
+    pub work_bytes: usize,
     /// The most other documents that references lead to. Default 64.
     pub documents: usize,
 }
@@ -24,6 +27,7 @@ impl Default for Limits {
             nodes: 4_000_000,
             operations: 10_000,
             result_bytes: 64 * 1024 * 1024,
+            work_bytes: 2 * 1024 * 1024 * 1024 - 1,
             documents: 64,
         }
     }

@@ -25,6 +25,26 @@ const OTHER_METHODS: [&str; 4] = ["options", "trace", "query", "connect"];
 #[derive(Debug)]
 pub(super) struct Exhausted(pub(super) &'static str);
 
+/// Of operations.
+pub(super) const OPERATIONS: &str = "operations";
+
+/// Of what is kept of them.
+const RESULT: &str = "bytes of schemas and texts";
+
+/// Of what is looked through.
+pub(super) const WORK: &str = "bytes to look through";
+
+impl Reader<'_> {
+    /// Whether there is still room.
+    pub(super) fn check(&self) -> Result<(), Exhausted> {
+        match (self.schemas.is_exhausted(), self.is_exhausted()) {
+            (true, _) => Err(Exhausted(RESULT)),
+            (_, true) => Err(Exhausted(WORK)),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Found {
     pub(super) fn read(paths: &Node, reader: &mut Reader<'_>, limits: &Limits) -> Result<Self, Exhausted> {
         let mut found = Self::default();
@@ -38,11 +58,9 @@ impl Found {
         for (path, item) in entries {
             found.path(&path, &paths.with(item), reader);
             if found.drafts.len() + found.skipped.len() > limits.operations {
-                return Err(Exhausted("operations"));
+                return Err(Exhausted(OPERATIONS));
             }
-            if reader.schemas.is_exhausted() {
-                return Err(Exhausted("bytes of schemas and texts"));
-            }
+            reader.check()?;
         }
         Ok(found)
     }

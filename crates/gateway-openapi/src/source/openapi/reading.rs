@@ -10,7 +10,7 @@ use super::{
     library::{Resolver, Shelf, Wanted},
     object::{object, text},
     operation::{Reader, schemes},
-    paths::{Exhausted, Found},
+    paths::{Exhausted, Found, OPERATIONS, WORK},
     text,
 };
 use crate::{
@@ -51,7 +51,7 @@ impl Opened {
     }
 
     pub(super) fn read(&self, source_name: &str, limits: &Limits) -> Result<Reading, SourceError> {
-        let resolver = Resolver::new(&self.shelf);
+        let resolver = Resolver::new(&self.shelf, limits.work_bytes);
         let node = resolver.root();
         let Some(root) = object(&node.value) else {
             return Err(SourceError::Invalid {
@@ -71,7 +71,11 @@ impl Opened {
         finished.map_err(|Exhausted(what)| SourceError::TooLarge {
             source_name: source_name.to_owned(),
             what,
-            limit: if what == "operations" { limits.operations } else { limits.result_bytes },
+            limit: match what {
+                OPERATIONS => limits.operations,
+                WORK => limits.work_bytes,
+                _ => limits.result_bytes,
+            },
         })?;
         Ok(Reading { listing, wanted: resolver.into_wanted() })
     }
@@ -100,9 +104,7 @@ fn complete(found: Found, mut reader: Reader<'_>, listing: &mut Listing) -> Resu
         let outputs = draft.converted_outputs(&mut reader.schemas);
         with_outputs.push((draft, outputs));
     }
-    if reader.schemas.is_exhausted() {
-        return Err(Exhausted("bytes of schemas and texts"));
-    }
+    reader.check()?;
     let finished = reader.schemas.finish();
     for (draft, outputs) in with_outputs {
         match draft.fault(&finished) {

@@ -1,5 +1,5 @@
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
     rc::Rc,
 };
@@ -23,9 +23,13 @@ use super::{
 pub(crate) struct Resolver<'a> {
     shelf: &'a Shelf,
     identifiers: Identifiers,
-    /// Members of large objects that references go through, such as `components.schemas`, by where they begin.
+    /// Members of objects that references go through, such as `components.schemas`, by where they begin.
     indexes: RefCell<HashMap<usize, Index>>,
+    /// Members of all of them.
+    indexed: Cell<usize>,
     wanted: RefCell<BTreeSet<Wanted>>,
+    /// How many bytes may still be looked through.
+    work_left: Cell<usize>,
 }
 
 type Index = Rc<HashMap<String, RawJson>>;
@@ -33,20 +37,35 @@ type Index = Rc<HashMap<String, RawJson>>;
 /// How many references may follow each other until something else comes.
 const MOST_HOPS: usize = 32;
 
-/// How deep in a document objects are indexed whole: up to `#/components/schemas`.
-const INDEXED: usize = 2;
+/// Smaller objects are looked through each time.
+const INDEXED_BYTES: usize = 1024;
+
+/// The most members of objects and lists that are indexed, all together. References through others lead to nothing.
+const MOST_INDEXED: usize = 1_000_000;
 
 impl<'a> Resolver<'a> {
-    pub(crate) fn new(shelf: &'a Shelf) -> Self {
+    pub(crate) fn new(shelf: &'a Shelf, work_bytes: usize) -> Self {
         let mut identifiers = Identifiers::default();
         shelf.iter().for_each(|(id, root)| identifiers.add_document(id, root));
         (0..shelf.iter().count()).for_each(|number| identifiers.search(ResourceId(number)));
-        Self { shelf, identifiers, indexes: RefCell::default(), wanted: RefCell::default() }
+        Self {
+            shelf,
+            identifiers,
+            indexes: RefCell::default(),
+            indexed: Cell::default(),
+            wanted: RefCell::default(),
+            work_left: Cell::new(work_bytes),
+        }
     }
 
     /// The document that was asked for.
     pub(crate) fn root(&self) -> Node {
         Node { resource: ResourceId::default(), value: self.shelf.get(Default::default()).clone() }
+    }
+
+    /// Whether these bytes stand anywhere in a document.
+    pub(crate) fn mentions(&self, word: &[u8]) -> bool {
+        self.shelf.iter().any(|(_, document)| document.mentions(word))
     }
 
     /// The references to other documents that were met and not settled.
@@ -62,12 +81,27 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// The value as an object. Everything that is large is looked into with this, so that the effort has a bound.
+    pub(crate) fn look(&self, value: &RawJson) -> Result<RawObject, Fault> {
+        let Some(left) = self.work_left.get().checked_sub(value.as_bytes().len()) else {
+            self.work_left.set(0);
+            return Err(Fault::new("there is too much to look through"));
+        };
+        self.work_left.set(left);
+        object(value).ok_or_else(|| Fault::new(unusable(value)))
+    }
+
+    /// Whether there is more to look through than is allowed.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.work_left.get() == 0
+    }
+
     /// The object that a node is, or that a chain of `$ref`s from it leads to.
     pub(crate) fn item(&self, node: &Node) -> Result<Item, Fault> {
         let mut referrer = None;
         let mut node = self.enter(node.clone());
         for _ in 0..MOST_HOPS {
-            let members = object(&node.value).ok_or_else(|| Fault::new(unusable(&node.value)))?;
+            let members = self.look(&node.value)?;
             let Some(reference) = members.get_text("$ref") else {
                 return Ok(Item::new(node.resource, members).referred_by(referrer));
             };
@@ -81,6 +115,10 @@ impl<'a> Resolver<'a> {
 
     /// What a reference means that stands in this resource.
     pub(crate) fn resolve(&self, from: ResourceId, reference: &str) -> Result<Node, Fault> {
+        self.resolve_within(from, reference, &mut MOST_HOPS.clone())
+    }
+
+    fn resolve_within(&self, from: ResourceId, reference: &str, hops: &mut usize) -> Result<Node, Fault> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let dangling = || Fault::reference(reference, "leads to nothing");
         let fragment = percent_decode_str(fragment).decode_utf8().map_err(|_| dangling())?;
@@ -88,10 +126,10 @@ impl<'a> Resolver<'a> {
             "" => from,
             _ => self.resource(from, document)?,
         };
-        let found = self.find(resource, &fragment).or_else(|| {
+        let found = self.find(resource, &fragment, hops).or_else(|| {
             // A schema with an `$id` whose author goes on counting from the document.
             let whole = self.identifiers.get(resource).map(|found| ResourceId(found.document.number()))?;
-            self.find(whole, &fragment).filter(|_| document.is_empty())
+            (document.is_empty() && whole != resource).then(|| self.find(whole, &fragment, hops))?
         });
         found.map(|node| self.enter(node)).ok_or_else(dangling)
     }
@@ -116,20 +154,35 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn find(&self, resource: ResourceId, fragment: &str) -> Option<Node> {
+    fn find(&self, resource: ResourceId, fragment: &str, hops: &mut usize) -> Option<Node> {
         let found = self.identifiers.get(resource)?;
         if !fragment.starts_with('/') {
             let value = if fragment.is_empty() { &found.root } else { found.anchors.get(fragment)? };
             return Some(Node { resource, value: value.clone() });
         }
-        let mut value = found.root.clone();
-        for (depth, token) in pointer::tokens(fragment).enumerate() {
-            value = match depth <= INDEXED && value.kind() == JsonKind::Object {
-                true => self.index(&value)?.get(token.as_ref())?.clone(),
-                false => pointer::child(&value, &token)?,
-            };
+        let mut node = Node { resource, value: found.root.clone() };
+        for token in pointer::tokens(fragment) {
+            node = self.step(&node, &token).or_else(|| self.step(&self.referred(&node, hops)?, &token))?;
         }
-        Some(Node { resource, value })
+        Some(node)
+    }
+
+    fn step(&self, node: &Node, token: &str) -> Option<Node> {
+        let value = match node.value.as_bytes().len() > INDEXED_BYTES {
+            true => self.index(&node.value)?.get(token)?.clone(),
+            false => pointer::child(&node.value, token)?,
+        };
+        Some(node.with(value))
+    }
+
+    /// What stands behind a reference that a pointer goes through. It should not, but some documents count on it.
+    fn referred(&self, node: &Node, hops: &mut usize) -> Option<Node> {
+        let mut node = node.clone();
+        while let Some(reference) = self.look(&node.value).ok()?.get_text("$ref") {
+            *hops = hops.checked_sub(1)?;
+            node = self.resolve_within(node.resource, &reference, hops).ok()?;
+        }
+        Some(node)
     }
 
     fn index(&self, value: &RawJson) -> Option<Index> {
@@ -137,11 +190,20 @@ impl<'a> Resolver<'a> {
         if let Some(index) = self.indexes.borrow().get(&address) {
             return Some(Rc::clone(index));
         }
-        let members = object(value)?;
-        let index: Index =
-            Rc::new(members.iter().map(|(name, member)| (name.into_owned(), member)).collect());
+        let members: HashMap<_, _> = match value.kind() {
+            JsonKind::Object => {
+                let members = self.look(value).ok()?;
+                members.iter().map(|(name, member)| (name.into_owned(), member)).collect()
+            }
+            _ => {
+                let items = value.elements(MOST_INDEXED)?.into_iter().enumerate();
+                items.map(|(number, item)| (number.to_string(), item)).collect()
+            }
+        };
+        self.indexed.set(self.indexed.get() + members.len());
+        let index = Rc::new(members);
         self.indexes.borrow_mut().insert(address, Rc::clone(&index));
-        Some(index)
+        (self.indexed.get() <= MOST_INDEXED).then_some(index)
     }
 }
 

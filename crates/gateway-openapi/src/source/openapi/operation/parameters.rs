@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The most parameters of one operation.
-const MOST_PARAMETERS: usize = 1_000;
+const MOST_PARAMETERS: usize = 256;
 
 /// Headers that are set by other means; parameters of such a name are ignored (OpenAPI 3.1 §4.8.12.2).
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];

@@ -106,6 +106,11 @@ impl<'a> Reader<'a> {
         Ok(Draft { operation, inputs, outputs })
     }
 
+    /// Whether there is more to look through than is allowed.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.resolver.is_exhausted()
+    }
+
     /// The object that a path stands for.
     pub(crate) fn item(&self, node: &Node) -> Result<Item, Fault> {
         self.resolver.item(node)

@@ -1,8 +1,13 @@
 //! Keywords whose values are schemas.
 
+use std::rc::Rc;
+
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use super::converter::{At, Converter};
+use super::{
+    converter::{At, Converter},
+    required::Whole,
+};
 use crate::source::openapi::{library::Node, object::object};
 
 impl Converter<'_> {
@@ -20,7 +25,11 @@ impl Converter<'_> {
             }
             "items" => self.items(schema, value, at),
             "prefixItems" => self.several(name, value, &at.part(2)),
-            "allOf" => self.several(name, value, &At { whole: Some(node.clone()), ..at.same(2) }),
+            "allOf" => self.several(
+                name,
+                value,
+                &At { whole: Some(Rc::new(Whole::new(node.clone()))), ..at.same(2) },
+            ),
             "anyOf" => self.several(name, value, &at.same(2)),
             "oneOf" => self.one_of(schema, value, &at.same(2)),
             "properties" => self.properties(value, &at.part(2)),

@@ -1,13 +1,14 @@
-use std::collections::HashSet;
+use std::{collections::HashSet, rc::Rc};
 
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use super::{DefinitionId, Direction, definition::Registry, facts::Facts, pattern::Patterns};
+use super::{
+    DefinitionId, Direction, definition::Registry, facts::Facts, pattern::Patterns, required::Whole,
+};
 use crate::source::openapi::{
     document::Version,
     fault::Fault,
     library::{Node, Resolver},
-    object::object,
 };
 
 /// A schema that has been converted.
@@ -39,6 +40,8 @@ pub(super) struct Converter<'c> {
     pub(super) patterns: &'c mut Patterns,
     pub(super) version: Version,
     pub(super) direction: Direction,
+    /// Whether anything says of itself that it is only read or only written.
+    pub(super) tells_visibility: bool,
     /// References that are left out because they lead back in place.
     pub(super) cuts: &'c HashSet<DefinitionId>,
     pub(super) out: Vec<u8>,
@@ -55,7 +58,7 @@ pub(super) struct At {
     pub(super) is_in_place: bool,
     pub(super) is_negated: bool,
     /// The schema that has it in its `allOf`.
-    pub(super) whole: Option<Node>,
+    pub(super) whole: Option<Rc<Whole>>,
 }
 
 /// How deep a converted schema may nest, so that it can be put into other JSON. What is deeper accepts everything.
@@ -104,13 +107,15 @@ impl Converter<'_> {
         let node = self.resolver.enter(node.clone());
         match node.value.kind() {
             JsonKind::Boolean => self.out.extend_from_slice(node.value.as_bytes()),
-            JsonKind::Object if at.depth + LEVELS_NEEDED <= MOST_LEVELS => match object(&node.value) {
-                Some(members) => {
-                    let facts = Facts::of(&members, self.version);
-                    self.object(&node, &members, &facts, at);
+            JsonKind::Object if at.depth + LEVELS_NEEDED <= MOST_LEVELS => {
+                match self.resolver.look(&node.value) {
+                    Ok(members) => {
+                        let facts = Facts::of(&members, self.version);
+                        self.object(&node, &members, &facts, at);
+                    }
+                    Err(_) => self.anything(),
                 }
-                None => self.anything(),
-            },
+            }
             _ => self.anything(),
         }
     }

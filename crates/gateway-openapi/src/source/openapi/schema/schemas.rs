@@ -28,6 +28,7 @@ use crate::{
 pub(crate) struct Schemas<'a> {
     resolver: &'a Resolver<'a>,
     version: Version,
+    tells_visibility: bool,
     registry: Registry,
     patterns: Patterns,
     /// What operations use, by where it stands: parameters that are shared are converted once.
@@ -50,6 +51,7 @@ impl<'a> Schemas<'a> {
         Self {
             resolver,
             version,
+            tells_visibility: resolver.mentions(b"readOnly") || resolver.mentions(b"writeOnly"),
             registry: Registry::default(),
             patterns: Patterns::default(),
             roots: HashMap::new(),
@@ -131,6 +133,7 @@ impl<'a> Schemas<'a> {
             patterns: &mut self.patterns,
             version: self.version,
             direction,
+            tells_visibility: self.tells_visibility,
             cuts,
             out: Vec::new(),
             references: Vec::new(),

@@ -268,6 +268,31 @@ fn references_lead_anywhere_in_the_document() {
 }
 
 #[test]
+fn pointers_may_go_through_references() {
+    let schemas = r##""A":{"$ref":"#/components/schemas/B"},"B":{"$ref":"#/components/schemas/C"},"C":{"properties":{"p":{"const":1}}}"##;
+    check_definitions(
+        "3.1.0",
+        r##"{"$ref":"#/components/schemas/A/properties/p"}"##,
+        schemas,
+        &[("A_properties_p", r#"{"const":1}"#)],
+    );
+}
+
+#[test]
+fn a_document_may_have_a_name_of_its_own() {
+    let reference = |to: &str| format!(r#"{{"$ref":"{to}#/components/schemas/A"}}"#);
+    let body = |schema: &str| {
+        format!(r#"{{"requestBody":{{"content":{{"application/json":{{"schema":{schema}}}}}}}}}"#)
+    };
+    for to in ["https://x.test/v1/api.json", "api.json", "./api.json", "/v1/api.json", ""] {
+        let paths = format!(r#""/a":{{"post":{}}}"#, body(&reference(to)));
+        let text = document("3.2.0", &paths, r#""schemas":{"A":{"const":1}}"#);
+        let text = text.replacen('{', r#"{"$self":"https://x.test/v1/api.json","#, 1);
+        assert_eq!(only(&text).definitions.get("A").unwrap().as_str(), r#"{"const":1}"#, "{to}");
+    }
+}
+
+#[test]
 fn schemas_may_have_a_name_of_their_own() {
     let schemas = r##"
         "A":{"$id":"https://x.test/schemas/a","properties":{"b":{"$ref":"b"},"own":{"$ref":"#/$defs/o"},"doc":{"$ref":"#/components/schemas/C"}},"$defs":{"o":{"const":1}}},

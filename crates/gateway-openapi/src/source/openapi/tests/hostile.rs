@@ -55,6 +55,19 @@ fn schemas_within_schemas_count_each_time_they_are_written() {
 }
 
 #[test]
+fn what_is_large_is_not_looked_through_without_end() {
+    let fields: Vec<_> = (0..5_000).map(|n| format!(r#""f{n}":{{"type":"string"}}"#)).collect();
+    let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, fields.join(","));
+    let body =
+        format!(r#""requestBodies":{{"B":{{"content":{{"application/json":{{"schema":{schema}}}}}}}}}"#);
+    let operation = r##"{"post":{"requestBody":{"$ref":"#/components/requestBodies/B"}}}"##;
+    let paths: Vec<_> = (0..500).map(|n| format!(r#""/a{n}":{operation}"#)).collect();
+    let text = document("3.0.3", &paths.join(","), &body);
+    let limits = Limits { work_bytes: 10 << 20, ..Limits::default() };
+    assert_eq!(too_large(text, limits), ("bytes to look through", 10 << 20));
+}
+
+#[test]
 fn references_that_go_in_circles_skip_what_needs_them() {
     let paths = r##"
         "/a":{"get":{"parameters":[{"$ref":"#/components/parameters/A"}]}},

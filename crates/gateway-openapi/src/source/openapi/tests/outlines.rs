@@ -97,7 +97,7 @@ fn a_fault_in_one_operation_skips_only_that() {
         skipped,
         [
             "GET /a: a list stands where an object should",
-            "POST /a: its parameters are not a list of at most 1000",
+            "POST /a: its parameters are not a list of at most 256",
             "PUT /a: a parameter has no name",
             "* /b: a number stands where an object should",
             "* /c: the reference \"#/nowhere\" leads to nothing",
