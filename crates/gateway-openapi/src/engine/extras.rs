@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+};
 
 use http::{HeaderName, HeaderValue};
 
@@ -32,7 +35,7 @@ impl fmt::Debug for Extras {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reserved {
     /// Headers, besides those of HTTP's own, which are reserved always.
-    pub headers: BTreeSet<HeaderName>,
+    pub headers: HashSet<HeaderName>,
     /// Members of the query.
     pub query: BTreeSet<String>,
     /// Cookies.

@@ -75,6 +75,10 @@ pub enum CallError {
         /// How long was waited.
         after: Duration,
     },
+    /// Whoever made the call does not want the answer any more; the API may have done what it was asked. Only in
+    /// [`super::AuditEvent`]s.
+    #[error("the call was given up")]
+    Cancelled,
     /// The answer broke off (E-23).
     #[error("upstream call failed: the answer broke off: {0}")]
     Body(ClientError),

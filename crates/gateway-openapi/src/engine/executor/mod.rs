@@ -1,0 +1,205 @@
+//! One call of the API: credentials, request, answer.
+
+mod reading;
+mod retry_after;
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use gateway_domain::RawObject;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use tokio::time::{Instant, timeout_at};
+
+pub(crate) use self::reading::MAX_BODY_BYTES;
+use self::reading::{Broken, Wanted};
+use super::{
+    BaseUrl, CallContext, CallError, ClientError, Credentials, Extras, HttpClient, Inputs, MAX_SCHEMA_BYTES,
+    Reserved, Response, ResponseBody, request, response::MediaType,
+};
+use crate::ir::Operation;
+
+/// As good as never, and still a time that can be computed with.
+const AGES: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+/// What all calls of one API have in common (E-15).
+#[derive(Clone)]
+pub struct ExecutorConfig {
+    /// Where the API is.
+    pub base: BaseUrl,
+    /// What carries requests there.
+    pub client: Arc<dyn HttpClient>,
+    /// Sent with every request. No argument has their names (E-W11), and credentials go before them.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// What its security schemes are fed from. Default none.
+    pub credentials: Arc<Credentials>,
+    /// How long a call may take, with its credentials and the whole answer. Default 30 s.
+    pub timeout: Duration,
+}
+
+impl ExecutorConfig {
+    /// Everything else as it is by default.
+    pub fn new(base: BaseUrl, client: Arc<dyn HttpClient>) -> Self {
+        Self {
+            base,
+            client,
+            headers: Vec::new(),
+            credentials: Arc::default(),
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Shows no values of headers: they may be secrets.
+impl fmt::Debug for ExecutorConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("ExecutorConfig")
+            .field("base", &self.base)
+            .field("client", &self.client)
+            .field("headers", &headers)
+            .field("credentials", &self.credentials)
+            .field("timeout", &self.timeout)
+            .finish()
+    }
+}
+
+/// Makes a request of an operation and arguments, and sends it once. The only part that talks to the API (E-16).
+#[derive(Debug)]
+pub struct Executor {
+    config: ExecutorConfig,
+}
+
+/// What a caller allows a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) timeout: Duration,
+    /// The most bytes of the answer's body to keep; at most [`MAX_BODY_BYTES`] are.
+    pub(crate) keep: usize,
+}
+
+/// A call without an answer, or with no more than the head of one.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) status: Option<StatusCode>,
+    pub(crate) error: CallError,
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Self { status: None, error }
+    }
+}
+
+impl Executor {
+    /// An executor for one API.
+    pub fn new(config: ExecutorConfig) -> Self {
+        Self { config }
+    }
+
+    /// Names that no argument may have: those of the static headers, and those of the API's credentials (E-W11).
+    pub fn reserved(&self) -> Reserved {
+        let mut reserved = self.config.credentials.reserved().clone();
+        reserved.headers.extend(self.config.headers.iter().map(|(name, _)| name.clone()));
+        reserved
+    }
+
+    /// Asks the API once, and keeps at most 16 MiB of what it answers. Cancel-safe: dropping the future gives the
+    /// request up. Reads the operation's schemas each time; [`super::Tool`] does that once.
+    ///
+    /// # Errors
+    /// There is no answer, or it broke off. An answer of any status is none.
+    pub async fn call(
+        &self,
+        operation: &Operation,
+        arguments: &RawObject,
+        context: &CallContext,
+    ) -> Result<Response, CallError> {
+        let inputs = Inputs::new(operation, &self.reserved(), &Default::default(), MAX_SCHEMA_BYTES);
+        let terms = Terms { timeout: self.config.timeout, keep: MAX_BODY_BYTES };
+        let called = self.execute(operation, &inputs, arguments, context, terms).await;
+        called.map_err(|failed| failed.error)
+    }
+
+    /// Whether the API can be reached, without asking it anything.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn reach(&self) -> Result<(), ClientError> {
+        self.config.client.reach().await
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.config.timeout
+    }
+
+    pub(crate) async fn execute(
+        &self,
+        operation: &Operation,
+        inputs: &Inputs,
+        arguments: &RawObject,
+        context: &CallContext,
+        terms: Terms,
+    ) -> Result<Response, Failed> {
+        let now = Instant::now();
+        let until = now.checked_add(terms.timeout).unwrap_or(now + AGES);
+        inputs.check(arguments)?;
+        let extras = self.extras(operation, until, terms.timeout).await?;
+        let base = &self.config.base;
+        let request = request::build(base, operation, inputs, arguments, &extras, context.headers())?;
+        let late = CallError::TimedOut { after: terms.timeout };
+        let response = match timeout_at(until, self.config.client.send(request)).await {
+            Ok(answered) => answered.map_err(CallError::Upstream)?,
+            Err(_) => return Err(late.into()),
+        };
+        let status = response.status();
+        if status == StatusCode::UNAUTHORIZED {
+            self.config.credentials.reject(&extras);
+        }
+        receive(response, until, terms.keep).await.map_err(|broken| {
+            let error = match broken {
+                Broken::Late => late,
+                Broken::Off(error) => CallError::Body(error),
+            };
+            Failed { status: Some(status), error }
+        })
+    }
+
+    /// The operator's part of a request. A credential goes before a static header of the same name.
+    async fn extras(
+        &self,
+        operation: &Operation,
+        until: Instant,
+        limit: Duration,
+    ) -> Result<Extras, CallError> {
+        let obtaining = self.config.credentials.obtain(&operation.security);
+        let mut extras = timeout_at(until, obtaining).await.unwrap_or_else(|_| {
+            Err(CallError::Credentials { reason: format!("there were none within {limit:?}") })
+        })?;
+        let is_free = |name: &HeaderName| !extras.headers.iter().any(|(taken, _)| taken == name);
+        let fixed: Vec<_> = self.config.headers.iter().filter(|(name, _)| is_free(name)).cloned().collect();
+        extras.headers.extend(fixed);
+        Ok(extras)
+    }
+}
+
+async fn receive(
+    response: http::Response<ResponseBody>,
+    until: Instant,
+    keep: usize,
+) -> Result<Response, Broken> {
+    let (head, body) = response.into_parts();
+    let content_type = head.headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let is_stream = content_type.as_deref().and_then(MediaType::parse).is_some_and(|media| media.is_stream());
+    let taken = Wanted { keep, until, is_stream }.read(body).await?;
+    Ok(Response {
+        status: head.status,
+        content_type,
+        body: taken.body,
+        total: taken.total,
+        retry_after: retry_after::read(&head.headers, SystemTime::now()),
+    })
+}
