@@ -3,6 +3,7 @@
 mod fixed;
 mod identity;
 mod locator;
+pub mod openapi;
 mod place;
 mod references;
 mod routes;
@@ -14,6 +15,7 @@ use crate::ir::Listing;
 
 pub use fixed::{Fixed, from_fn};
 pub(crate) use identity::legal_id;
+pub use openapi::OpenApi;
 pub use place::Place;
 pub use references::References;
 pub use routes::{BodySchemas, Route, RouteTable, Routes};
