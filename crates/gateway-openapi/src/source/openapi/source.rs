@@ -1,8 +1,8 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{Limits, read};
+use super::{Limits, gathering::Gathering};
 use crate::{
     engine::HttpClient,
     ir::Listing,
@@ -10,18 +10,26 @@ use crate::{
 };
 
 /// An OpenAPI or Swagger document as a source.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct OpenApi {
     document: Place,
     references: References,
     client: Option<Arc<dyn HttpClient>>,
     limits: Limits,
+    /// The other documents that were read the last time: when one of them changes, so does what this source yields.
+    others: Mutex<Vec<Place>>,
 }
 
 impl OpenApi {
     /// The document at this place. References to other documents lead nowhere, and there is no client for URLs.
     pub fn new(document: Place) -> Self {
-        Self { document, references: References::none(), client: None, limits: Limits::default() }
+        Self {
+            document,
+            references: References::none(),
+            client: None,
+            limits: Limits::default(),
+            others: Mutex::default(),
+        }
     }
 
     /// Lets references lead to some other documents (E-W21).
@@ -44,6 +52,10 @@ impl OpenApi {
         self.limits = limits;
         self
     }
+
+    fn others(&self) -> Vec<Place> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 #[async_trait]
@@ -53,11 +65,18 @@ impl Source for OpenApi {
     }
 
     async fn load(&self) -> Result<Listing, SourceError> {
-        let content = self.document.fetch(self.client.as_deref(), self.limits.document_bytes).await?;
-        read(content, &self.name(), &self.limits)
+        let gathering = Gathering::new(&self.references, self.client.as_deref(), self.limits);
+        let (listing, others) = gathering.load(&self.document).await?;
+        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
+        Ok(listing)
     }
 
     async fn stamp(&self) -> Option<u64> {
-        self.document.stamp().await
+        let mut all = self.document.stamp().await?;
+        for other in self.others() {
+            // A document that has gone is a change as well.
+            all = all.rotate_left(1) ^ other.stamp().await.unwrap_or_default();
+        }
+        Some(all)
     }
 }

@@ -1,0 +1,85 @@
+//! How the members of a form are written (OpenAPI 3.1 §4.8.15).
+
+use gateway_domain::RawObject;
+
+use super::bodies::Offer;
+use crate::{
+    ir::{Field, Location, ParamFormat, Style},
+    source::openapi::{
+        document::Version,
+        library::{Node, Resolver},
+        media::{self, Content},
+        object::object,
+        schema::{Shape, properties},
+    },
+};
+
+/// The members that are not written in the default way.
+pub(super) fn fields(
+    offer: &Offer,
+    is_multipart: bool,
+    resolver: &Resolver<'_>,
+    version: Version,
+) -> Vec<Field> {
+    let Some(schema) = &offer.schema else { return Vec::new() };
+    let encodings = offer.entry.get("encoding");
+    let encodings = encodings.as_ref().and_then(|encodings| object(&encodings.value));
+    let mut fields = Vec::new();
+    for (name, node) in properties(schema, resolver) {
+        let encoding = encodings.as_ref().and_then(|encodings| object(&encodings.get(&name)?));
+        let given = encoding.as_ref().and_then(|encoding| encoding.get_text("contentType"));
+        let media_type = given.or_else(|| own_media_type(&node, resolver)).and_then(|list| single(&list));
+        let field = Field {
+            is_file: is_multipart && is_file(&node, media_type.as_deref(), resolver, version),
+            format: encoding.as_ref().and_then(|encoding| style(encoding)),
+            media_type: media_type.filter(|media_type| !media::is_range(media_type)),
+            name,
+        };
+        if field.is_file || field.format.is_some() || field.media_type.is_some() {
+            fields.push(field);
+        }
+    }
+    fields
+}
+
+/// The first of a list of media types.
+fn single(list: &str) -> Option<String> {
+    let first = list.split(',').next().unwrap_or_default().trim();
+    (!first.is_empty() && first.len() <= MOST_BYTES).then(|| first.to_owned())
+}
+
+const MOST_BYTES: usize = 256;
+
+/// What a schema of 3.1 says of its content.
+fn own_media_type(node: &Node, resolver: &Resolver<'_>) -> Option<String> {
+    let item = resolver.item(node).ok()?;
+    (!item.object().contains("contentEncoding")).then(|| item.object().get_text("contentMediaType"))?
+}
+
+/// In 3.1 a file need not have a schema at all: its media type is enough.
+fn is_file(node: &Node, media_type: Option<&str>, resolver: &Resolver<'_>, version: Version) -> bool {
+    let is_binary = || media_type.is_some_and(|media_type| media::content(media_type) == Content::Binary);
+    match Shape::of(node, resolver, version) {
+        Shape::File => true,
+        Shape::Text | Shape::Other => is_binary() && !is_encoded(node, resolver),
+        Shape::Object | Shape::Array => false,
+    }
+}
+
+fn is_encoded(node: &Node, resolver: &Resolver<'_>) -> bool {
+    resolver.item(node).is_ok_and(|item| item.object().contains("contentEncoding"))
+}
+
+fn style(encoding: &RawObject) -> Option<ParamFormat> {
+    let truth = |name| encoding.get(name).and_then(|value| value.to_bool());
+    if !["style", "explode", "allowReserved"].iter().any(|name| encoding.contains(name)) {
+        return None;
+    }
+    let style = encoding.get_text("style").and_then(|name| Style::parse(&name));
+    let style = style.filter(|style| style.fits(Location::Query)).unwrap_or(Style::Form);
+    Some(ParamFormat::Styled {
+        style,
+        explode: truth("explode").unwrap_or(style == Style::Form),
+        allow_reserved: truth("allowReserved").unwrap_or_default(),
+    })
+}
