@@ -60,6 +60,16 @@ impl<'a> Content<'a> {
         Self { reading, is_json }
     }
 
+    /// How many bytes of the whole body are not in what was read of it, if that is known. Part of a character is not
+    /// read.
+    pub(super) fn missing(&self, response: &Response) -> Option<u64> {
+        let read = match &self.reading {
+            Reading::Text(Cow::Borrowed(text)) if !response.is_whole() => text.len(),
+            _ => response.body.len(),
+        };
+        Some(response.total?.saturating_sub(read as u64))
+    }
+
     /// The JSON value that the body is.
     pub(super) fn json(&self, response: &Response) -> Option<RawJson> {
         if !self.is_json || !response.is_whole() {

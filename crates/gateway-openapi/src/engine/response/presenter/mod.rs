@@ -105,7 +105,7 @@ impl Presenter {
                     None => block,
                 }
             }
-            _ => text_block(&self.text(response, complaint)),
+            _ => text_block(&self.text(response, content, complaint)),
         }
     }
 
@@ -115,14 +115,13 @@ impl Presenter {
         response.is_whole() && (self.max_bytes == 0 || encoded <= self.max_bytes)
     }
 
-    fn text(&self, response: &Response, complaint: Option<String>) -> String {
+    fn text(&self, response: &Response, content: &Content<'_>, complaint: Option<String>) -> String {
         let text = self.shape.as_ref().map_or_else(|| default_shape(response), |shape| shape(response));
         let text = match complaint {
             Some(complaint) => complaint + &text,
             None => text,
         };
-        let missing = response.total.map(|total| total.saturating_sub(response.body.len() as u64));
-        let total = missing.map(|missing| text.len() as u64 + missing);
+        let total = content.missing(response).map(|missing| text.len() as u64 + missing);
         fit(text, total, self.max_bytes)
     }
 }
