@@ -1,5 +1,7 @@
 //! Tools out of operations (seed 002). Knows neither sources nor MCP clients.
 
+#[cfg(test)]
+mod arbitrary;
 mod arguments;
 mod build;
 mod client;

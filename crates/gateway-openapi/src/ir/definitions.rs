@@ -1,4 +1,8 @@
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
@@ -11,6 +15,7 @@ pub struct Definitions(Arc<BTreeMap<Arc<str>, Definition>>);
 struct Definition {
     schema: RawJson,
     references: Box<[Arc<str>]>,
+    verdict: OnceLock<bool>,
 }
 
 impl Definitions {
@@ -21,7 +26,7 @@ impl Definitions {
     pub fn new(schemas: impl IntoIterator<Item = (Arc<str>, RawJson)>) -> Self {
         let definition = |(name, schema)| {
             let references = references(&schema).into_iter().map(Arc::from).collect();
-            (name, Definition { schema, references })
+            (name, Definition { schema, references, verdict: OnceLock::new() })
         };
         Self(Arc::new(schemas.into_iter().map(definition).collect()))
     }
@@ -34,6 +39,13 @@ impl Definitions {
     /// The names that the schema of this name refers to, itself perhaps among them.
     pub fn references(&self, name: &str) -> &[Arc<str>] {
         self.0.get(name).map_or(&[], |definition| &definition.references)
+    }
+
+    /// What `judge` says of the schema of this name, which is asked once for all operations. `false` if there is none.
+    pub(crate) fn judged(&self, name: &str, judge: impl FnOnce(&RawJson) -> bool) -> bool {
+        self.0
+            .get(name)
+            .is_some_and(|definition| *definition.verdict.get_or_init(|| judge(&definition.schema)))
     }
 
     /// How many there are.

@@ -9,6 +9,7 @@ mod security;
 
 pub use body::{Body, BodyFormat, Field};
 pub use definitions::Definitions;
+pub(crate) use definitions::references;
 pub use listing::{Listing, Skipped};
 pub use operation::{Method, Operation};
 pub use param::{Location, Param, ParamFormat, Style};

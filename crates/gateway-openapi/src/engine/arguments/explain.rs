@@ -20,7 +20,7 @@ pub(super) fn clause(error: &ValidationError<'_>) -> String {
             (Some(name), place) => format!("`{place}.{name}` is missing"),
             _ => "a member is missing".to_owned(),
         },
-        kind if place.is_empty() => format!("the arguments {}", demand(kind, error)),
+        kind if place.is_empty() => format!("the value {}", demand(kind, error)),
         kind => format!("`{place}` {}", demand(kind, error)),
     };
     cut(&text, LONGEST)

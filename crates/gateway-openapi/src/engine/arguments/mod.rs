@@ -47,15 +47,21 @@ impl Checker {
             return Ok(());
         };
         let Some(value) = value::parse(value) else {
-            return Err("they are nested too deeply".into());
+            return Err("the value is nested too deeply".into());
         };
         if compiled.validator.is_valid(&value) {
             return Ok(());
         }
         if !compiled.effort.explains(&value) {
-            return Err("they are not what the schema says".into());
+            return Err("the value is not what the schema says".into());
         }
         let errors = compiled.validator.iter_errors(&value).take(CLAUSES);
         Err(errors.map(|error| explain::clause(&error)).collect::<Vec<_>>().join("; "))
+    }
+
+    /// Whether anything is checked at all.
+    #[cfg(test)]
+    pub(crate) fn compiles(&self) -> bool {
+        Compiled::new(&self.schema).is_some()
     }
 }

@@ -33,7 +33,7 @@ fn what_is_wrong_is_said_by_place_and_demand() {
             r#"{"a":1}"#,
             "`a` matches none of the alternatives",
         ),
-        (r#"{"type":"array"}"#, "{}", "the arguments must be array"),
+        (r#"{"type":"array"}"#, "{}", "the value must be array"),
     ];
     for (schema, value, expected) in rows {
         assert_eq!(verdict(schema, value), expected, "{schema} {value}");
@@ -115,13 +115,13 @@ fn cycles_and_doublings_of_references_come_to_an_end() {
     assert_eq!(verdict(&doubling, "1"), "");
     let tree = r##"{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"n":{"anyOf":[{"$ref":"#/$defs/n"},{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}]}}}}}"##;
     let deep = format!("{}1{}", r#"{"n":"#.repeat(100), "}".repeat(100));
-    assert_eq!(verdict(tree, &deep), "they are not what the schema says");
-    assert_ne!(verdict(tree, r#"{"n":{"n":1}}"#), "they are not what the schema says");
+    assert_eq!(verdict(tree, &deep), "the value is not what the schema says");
+    assert_ne!(verdict(tree, r#"{"n":{"n":1}}"#), "the value is not what the schema says");
 }
 
 #[test]
 fn a_long_chain_of_references_does_not_exhaust_the_stack() {
-    for (length, expected) in [(150, "the arguments must be null"), (10_000, "")] {
+    for (length, expected) in [(150, "the value must be null"), (10_000, "")] {
         let chain: Vec<String> =
             (0..length).map(|n| format!(r##""d{n}":{{"$ref":"#/$defs/d{}"}}"##, n + 1)).collect();
         let schema = format!(

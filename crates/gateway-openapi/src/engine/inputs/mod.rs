@@ -1,14 +1,20 @@
 //! What a tool takes: the input schema of an operation and where each argument goes (E-5 to E-9).
 
 mod bundle;
+mod names;
+mod property;
+mod reserved;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::bundle::bundle;
-use super::{Argument, CallError, Reserved};
-use crate::ir::Operation;
+use self::property::Property;
+use super::{Argument, CallError, Reserved, arguments::Checker};
+use crate::ir::{Definitions, Operation};
 
 /// The longest input schema of a tool by default, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 32 * 1024;
@@ -16,30 +22,78 @@ pub const MAX_SCHEMA_BYTES: usize = 32 * 1024;
 /// The input schema of an operation from which nothing is taken away: one object with a property for each parameter
 /// and one for the body.
 pub fn input_schema(operation: &Operation) -> RawJson {
-    Inputs::new(operation, &Reserved::default(), &BTreeMap::new(), MAX_SCHEMA_BYTES).schema().raw().clone()
+    Inputs::new(operation, &Reserved::default(), &BTreeMap::new(), MAX_SCHEMA_BYTES).schema.raw().clone()
 }
 
 /// The inputs of one tool.
 #[derive(Debug)]
 pub struct Inputs {
     schema: RawObject,
+    checker: Checker,
+    required: Vec<String>,
+    /// For each parameter of the operation, in its order.
+    params: Vec<Origin>,
+    body: Option<Origin>,
+    reserved: Reserved,
     notes: Vec<String>,
+}
+
+/// Where the value of a parameter or of the body comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Origin {
+    /// The argument of this name.
+    Argument(String),
+    /// The operator.
+    Fixed(RawJson),
+    /// It is never sent.
+    Nowhere,
 }
 
 impl Inputs {
     /// Reads the inputs off an operation.
     ///
-    /// Parameters with [`Reserved`] names are no inputs and never sent (E-W11). `arguments` are those that the caller
-    /// does not give, by the name that the schema would have for them. `max_schema_bytes` bounds the schema; what does
-    /// not fit is widened.
+    /// A parameter is called what the API calls it, and the body `body`. Where two would have the same name, the one
+    /// in the path keeps it, then query, header, cookie and body; the others become `name_in_query` and so on, or
+    /// `request_body` (E-W4). Parameters with [`Reserved`] names are no inputs and never sent (E-W11). `arguments` are
+    /// those that the caller does not give, by the name that the schema would have for them.
+    ///
+    /// `max_schema_bytes` bounds the schema. What does not fit, or is no valid JSON Schema, accepts everything.
     pub fn new(
         operation: &Operation,
         reserved: &Reserved,
         arguments: &BTreeMap<String, Argument>,
         max_schema_bytes: usize,
     ) -> Self {
-        let _ = (operation, reserved, arguments, max_schema_bytes);
-        Self { schema: RawObject::empty(), notes: Vec::new() }
+        let mut notes = Vec::new();
+        let (params, body) = names::assign(operation, reserved, &mut notes);
+        let mut properties = Vec::new();
+        let mut origin = |name: Option<String>, property: &dyn Fn(&str) -> Property| match name {
+            None => Origin::Nowhere,
+            Some(name) => match arguments.get(&name) {
+                Some(Argument::Fixed(value)) => Origin::Fixed(value.clone()),
+                Some(Argument::Hidden) => Origin::Nowhere,
+                None => {
+                    properties.push(property(&name));
+                    Origin::Argument(name)
+                }
+            },
+        };
+        let known: Vec<String> = params.iter().chain([&body]).flatten().cloned().collect();
+        let params = std::iter::zip(&operation.params, params)
+            .map(|(param, name)| origin(name, &|name| Property::of_param(name, param)))
+            .collect();
+        let body =
+            operation.body.as_ref().map(|declared| origin(body, &|name| Property::of_body(name, declared)));
+        notes.extend(
+            arguments
+                .keys()
+                .filter(|name| !known.contains(name))
+                .map(|name| format!("there is no input `{name}`, for which something is configured")),
+        );
+        let required = properties.iter().filter(|p| p.required).map(|p| p.name.clone()).collect();
+        let schema = assemble(properties, &operation.definitions, max_schema_bytes, &mut notes);
+        let checker = Checker::new(schema.raw().clone());
+        Self { schema, checker, required, params, body, reserved: reserved.clone(), notes }
     }
 
     /// The tool's `inputSchema`: a JSON Schema (2020-12) that is complete in itself.
@@ -57,7 +111,56 @@ impl Inputs {
     /// # Errors
     /// [`CallError::Arguments`].
     pub fn check(&self, arguments: &RawObject) -> Result<(), CallError> {
-        let _ = arguments;
-        Ok(())
+        let missing: Vec<_> =
+            self.required.iter().filter(|name| !arguments.contains(name)).map(String::as_str).collect();
+        if !missing.is_empty() {
+            return Err(CallError::Arguments { reason: format!("missing: {}", missing.join(", ")) });
+        }
+        self.checker.check(arguments.raw()).map_err(|reason| CallError::Arguments { reason })
+    }
+
+    /// Where the values of the operation's parameters come from, in their order.
+    pub(crate) fn params(&self) -> &[Origin] {
+        &self.params
+    }
+
+    /// Where the body comes from, if the operation has one.
+    pub(crate) fn body(&self) -> Option<&Origin> {
+        self.body.as_ref()
+    }
+
+    /// Names that no part of an argument may have either.
+    pub(crate) fn reserved(&self) -> &Reserved {
+        &self.reserved
+    }
+}
+
+/// The schema of an object with these properties. Where the whole is too long, the longest properties are widened first.
+fn assemble(
+    mut properties: Vec<Property>,
+    definitions: &Definitions,
+    max_bytes: usize,
+    notes: &mut Vec<String>,
+) -> RawObject {
+    notes.extend(
+        properties
+            .iter()
+            .filter(|p| p.was_unsound)
+            .map(|p| format!("the schema of `{}` is not valid and accepts everything", p.name)),
+    );
+    loop {
+        let object = property::object(&properties);
+        let fitted = bundle::Bundle::new(&object, definitions, max_bytes);
+        let widest = properties.iter_mut().filter(|p| p.is_wide()).max_by_key(|p| p.schema.as_bytes().len());
+        match (fitted.fits(max_bytes), widest) {
+            (false, Some(widest)) => {
+                notes.push(format!("the schema of `{}` is too long and accepts everything", widest.name));
+                widest.widen();
+            }
+            _ => {
+                notes.extend(fitted.notes());
+                return RawObject::try_from(fitted.into_schema()).unwrap_or_default();
+            }
+        }
     }
 }
