@@ -14,8 +14,8 @@ use bytes::Bytes;
 use gateway_domain::RawObject;
 use gateway_openapi::{
     engine::{
-        BaseUrl, CallContext, ClientConfig, ClientCredentials, Credential, Credentials, HttpClient, NetworkClient,
-        Secret,
+        BaseUrl, CallContext, ClientConfig, ClientCredentials, Credential, Credentials, HttpClient,
+        NetworkClient, Secret,
     },
     ir::{Location, Operation, Requirement, SchemeUse, SecurityScheme},
 };
@@ -42,7 +42,12 @@ fn secured(operation: &mut Operation) {
     operation.security = vec![Requirement(vec![SchemeUse { name: "key".into(), scopes: vec![] }])];
 }
 
-fn credentials(credential: Credential, scheme: SecurityScheme, base: &str, tokens: Arc<dyn HttpClient>) -> Arc<Credentials> {
+fn credentials(
+    credential: Credential,
+    scheme: SecurityScheme,
+    base: &str,
+    tokens: Arc<dyn HttpClient>,
+) -> Arc<Credentials> {
     let (configured, schemes) =
         (BTreeMap::from([("key".into(), credential)]), BTreeMap::from([("key".into(), scheme)]));
     Arc::new(Credentials::new(configured, &schemes, &base.parse().unwrap(), &tokens).unwrap())
@@ -81,7 +86,10 @@ fn what_the_operator_sets_is_no_argument() {
     let scheme = SecurityScheme::ApiKey { location: Location::Query, name: "k".into() };
     config.credentials = credentials(Credential::ApiKey(Secret::new("v")), scheme, BASE, network());
     let reserved = Executor::new(config).reserved();
-    assert!(reserved.headers.contains(&HeaderName::from_static("x-static")) && reserved.headers.contains(&header::AUTHORIZATION));
+    assert!(
+        reserved.headers.contains(&HeaderName::from_static("x-static"))
+            && reserved.headers.contains(&header::AUTHORIZATION)
+    );
     assert!(reserved.query.contains("k"));
 }
 
@@ -105,15 +113,14 @@ async fn a_token_that_is_not_accepted_is_not_used_again() {
     grant.token_url = Some("http://in.process/token".parse().unwrap());
     let scheme = SecurityScheme::OAuth2 { token_url: None };
     let credentials = credentials(Credential::ClientCredentials(grant), scheme, BASE, router.clone());
-    let shop = Shop::new(
-        BASE,
-        router,
-        |config| config.credentials = credentials,
-        |operation, _| secured(operation),
-    );
-    for (seconds, expected, count) in
-        [(0, ("HTTP 401\nin", true), 1), (20, ("HTTP 401\nin", true), 1), (0, ("in", false), 2), (60, ("in", false), 2)]
-    {
+    let shop =
+        Shop::new(BASE, router, |config| config.credentials = credentials, |operation, _| secured(operation));
+    for (seconds, expected, count) in [
+        (0, ("HTTP 401\nin", true), 1),
+        (20, ("HTTP 401\nin", true), 1),
+        (0, ("in", false), 2),
+        (60, ("in", false), 2),
+    ] {
         // A token is given some time before its refusal is believed.
         advance(Duration::from_secs(seconds)).await;
         assert_eq!(shop.said().await, (expected.0.to_owned(), expected.1));
