@@ -13,6 +13,7 @@ use gateway_domain::{RawJson, RawObject};
 
 pub use self::bundle::bundle;
 use self::property::Property;
+pub(crate) use self::reserved::{is_of_http, reserves};
 use super::{Argument, CallError, Reserved, arguments::Checker};
 use crate::ir::{Definitions, Operation};
 

@@ -1,0 +1,71 @@
+//! The `Cookie` header out of arguments (E-W7).
+
+use gateway_domain::RawJson;
+
+use super::{
+    encode::component,
+    query::{self, Member},
+    value::{Wire, unfit},
+};
+use crate::{
+    engine::CallError,
+    ir::{Param, ParamFormat, Style},
+};
+
+/// The cookies that a parameter becomes.
+///
+/// In form style values are percent-encoded, and what is exploded stands in one cookie with `&` between, as OpenAPI has
+/// it. In cookie style (OpenAPI 3.2) nothing is encoded; what cannot stand in a cookie is refused.
+///
+/// # Errors
+/// [`CallError::Arguments`].
+pub(super) fn param(param: &Param, value: &RawJson) -> Result<Vec<Member>, CallError> {
+    let name = &param.name;
+    if let ParamFormat::Styled { style: Style::Cookie, explode, .. } = param.format {
+        return plain(name, &Wire::of(name, value)?, explode);
+    }
+    let members = query::named(name, &param.format, value)?;
+    let Some(first) = members.first() else { return Ok(members) };
+    let (key, is_free) = (first.key.clone(), first.is_free);
+    let text = members.into_iter().map(|member| member.text).collect::<Vec<_>>().join("&");
+    Ok(vec![Member { key, text, is_free }])
+}
+
+/// `name=a,b`; exploded `name=a; name=b` and `k=v`.
+fn plain(name: &str, value: &Wire, explode: bool) -> Result<Vec<Member>, CallError> {
+    let octets = |text: &String| match text.bytes().all(is_octet) {
+        true => Ok(()),
+        false => Err(unfit(
+            name,
+            "must not have spaces, quotes, ',', ';', '\\' or other than ASCII: it is a cookie",
+        )),
+    };
+    let parts: Vec<&String> = match value {
+        Wire::Undefined => Vec::new(),
+        Wire::Text(text) => vec![text],
+        Wire::List(items) => items.iter().collect(),
+        Wire::Members(members) => members.iter().flat_map(|(key, value)| [key, value]).collect(),
+    };
+    parts.iter().try_for_each(|part| octets(part))?;
+    let cookie = |key: &str, value: &str, is_free| Member {
+        key: key.to_owned(),
+        text: format!("{}={value}", component(key)),
+        is_free,
+    };
+    Ok(match value {
+        Wire::Undefined => Vec::new(),
+        Wire::List(items) if explode => items.iter().map(|item| cookie(name, item, false)).collect(),
+        Wire::Members(members) if explode => {
+            members.iter().map(|(key, value)| cookie(key, value, true)).collect()
+        }
+        _ => {
+            let parts: Vec<_> = parts.into_iter().map(String::as_str).collect();
+            vec![cookie(name, &parts.join(","), false)]
+        }
+    })
+}
+
+/// RFC 6265 §4.1.1, `cookie-octet`.
+fn is_octet(byte: u8) -> bool {
+    matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e)
+}
