@@ -1,5 +1,6 @@
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, LazyLock},
     time::Duration,
 };
@@ -16,7 +17,7 @@ use super::{
     response::{Fields, Presenter},
     tool::{Parts, define},
 };
-use crate::ir::Operation;
+use crate::ir::{Method, Operation};
 
 /// How operations become tools (E-34). Only the executor is needed.
 #[derive(Clone)]
@@ -68,9 +69,15 @@ impl BuildConfig {
     }
 }
 
-impl std::fmt::Debug for BuildConfig {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BuildConfig").field("overrides", &self.overrides).finish_non_exhaustive()
+/// Shows no values of arguments: they may be secrets.
+impl fmt::Debug for BuildConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BuildConfig")
+            .field("executor", &self.executor)
+            .field("limit", &self.limit)
+            .field("naming", &self.naming)
+            .field("overrides", &self.overrides.keys())
+            .finish_non_exhaustive()
     }
 }
 
@@ -139,10 +146,11 @@ impl BuildConfig {
         })
     }
 
-    /// What is left of an answer with some fields is not what the API's schema says.
+    /// What is left of an answer with some fields is not what the API's schema says, and an answer to HEAD is empty.
     fn output(&self, operation: &Operation, wanted: &Override, notes: &mut Vec<String>) -> Option<RawJson> {
-        let is_wanted = wanted.output_schema.unwrap_or(self.output_schemas) && wanted.fields.is_empty();
-        let schema = operation.output.as_ref().filter(|_| is_wanted)?;
+        let is_wanted = wanted.output_schema.unwrap_or(self.output_schemas);
+        let is_whole = wanted.fields.is_empty() && operation.method != Method::Head;
+        let schema = operation.output.as_ref().filter(|_| is_wanted && is_whole)?;
         let bundled = bundle(schema, &operation.definitions, self.max_schema_bytes);
         if bundled.is_none() {
             notes.push(format!("no output schema: it has more than {} bytes", self.max_schema_bytes));

@@ -30,6 +30,10 @@ async fn whatever_the_status_there_is_a_result() {
     }
     for (head, expected) in [
         ("HTTP/1.1 204 No Content\r\n\r\n", ("", false)),
+        (
+            "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+            ("HTTP 101\n", true),
+        ),
         ("HTTP/1.1 304 Not Modified\r\ncontent-length: 9\r\n\r\n", ("HTTP 304\n", true)),
     ] {
         let api = Api::that(vec![say(head)]).await;

@@ -3,17 +3,18 @@
 use std::{future::pending, time::Duration};
 
 use bytes::Bytes;
+use gateway_domain::RawJson;
 use gateway_openapi::{
     engine::{CallError, RateLimit},
-    ir::Method,
+    ir::{Location, Method, Param},
 };
 use http::Response;
 use tokio::time::{advance, sleep, timeout};
 
 use crate::{
-    api::{Api, Step},
+    api::{Api, Step, answer},
     router::Router,
-    shop::Shop,
+    shop::{Shop, said},
 };
 
 #[tokio::test(start_paused = true)]
@@ -28,10 +29,11 @@ async fn an_event_says_what_was_called_and_for_how_long() {
         |_| {},
         |operation, _| {
             operation.path = "/things/{id}".into();
+            operation.params = vec![Param::new("id", Location::Path)];
             operation.method = Method::Delete;
         },
     );
-    shop.call().await;
+    shop.call_with(r#"{"id":"private"}"#).await;
     let event = shop.events().remove(0);
     assert_eq!(
         (event.operation_id.as_str(), event.method, event.path.as_str()),
@@ -57,6 +59,21 @@ async fn calls_that_are_refused_are_heard_of_too() {
     shop.call().await;
     let limited = "rate limited; try again in 2 s".to_owned();
     assert_eq!(shop.heard(), [(200, String::new()), (0, limited), (200, String::new())]);
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_heard_of_and_not_sent() {
+    let api = Api::that(answer(200, "", "")).await;
+    let shop = Shop::at(&api.url(), |operation, _| {
+        let schema = RawJson::parse(r#"{"type":"integer"}"#).ok();
+        operation.params = vec![Param { schema, required: true, ..Param::new("n", Location::Query) }];
+    });
+    for (arguments, reason) in [("{}", "missing: n"), (r#"{"n":"x"}"#, "`n` must be integer")] {
+        let (text, is_error) = said(&shop.call_with(arguments).await);
+        assert_eq!((text.as_str(), is_error), (format!("invalid arguments: {reason}").as_str(), true));
+        assert_eq!(shop.heard().pop(), Some((0, text)));
+    }
+    assert_eq!(api.connections(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,10 +14,10 @@ use bytes::Bytes;
 use gateway_domain::RawObject;
 use gateway_openapi::{
     engine::{
-        BaseUrl, CallContext, ClientConfig, ClientCredentials, Credential, Credentials, HttpClient,
-        NetworkClient, Secret,
+        BaseUrl, CallContext, ClientConfig, ClientCredentials, Credential, Credentials, Executor,
+        ExecutorConfig, HttpClient, NetworkClient, Secret,
     },
-    ir::{Location, Operation, Requirement, SchemeUse, SecurityScheme},
+    ir::{Location, Operation, Param, Requirement, SchemeUse, SecurityScheme},
 };
 use http::{HeaderName, HeaderValue, Request, Response, header};
 use tokio::time::advance;
@@ -75,6 +75,33 @@ async fn calls_win_over_what_is_static_and_credentials_over_that_too() {
     {
         assert_eq!(asked.values(name), [expected], "for {name}");
     }
+}
+
+#[tokio::test]
+async fn a_parameter_sets_no_header_that_the_operator_or_the_call_sets() {
+    let api = Api::that(answer(200, "", "")).await;
+    let shop = Shop::new(
+        &api.url(),
+        network(),
+        |config| config.headers = vec![field("x-static", "operator")],
+        |operation, _| {
+            let names = ["X-Static", "Authorization", "X-Call", "X-Free"];
+            operation.params = names.map(|name| Param::new(name, Location::Header)).into();
+        },
+    );
+    let arguments = r#"{"X-Static":"model","Authorization":"model","X-Call":"model","X-Free":"model"}"#;
+    let context = CallContext::with_headers([field("x-call", "call")]);
+    shop.tool.call(&RawObject::parse(arguments).unwrap(), &context).await;
+    let asked: &Asked = &api.asked()[0];
+    for (name, expected) in [
+        ("x-static", &["operator"][..]),
+        ("authorization", &[]),
+        ("x-call", &["call"]),
+        ("x-free", &["model"]),
+    ] {
+        assert_eq!(asked.values(name), expected, "for {name}");
+    }
+    assert_eq!(shop.tool.notes().len(), 2, "{:?}", shop.tool.notes());
 }
 
 #[test]

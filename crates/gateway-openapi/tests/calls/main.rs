@@ -5,6 +5,7 @@
 mod answers;
 mod api;
 mod auditing;
+mod building;
 mod headers;
 mod limits;
 mod network;

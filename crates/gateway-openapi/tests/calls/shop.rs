@@ -42,16 +42,16 @@ impl Shop {
     }
 
     pub(crate) async fn call(&self) -> RawObject {
-        self.tool.call(&RawObject::empty(), &CallContext::default()).await
+        self.call_with("{}").await
+    }
+
+    pub(crate) async fn call_with(&self, arguments: &str) -> RawObject {
+        self.tool.call(&RawObject::parse(arguments.to_owned()).unwrap(), &CallContext::default()).await
     }
 
     /// The text of a call's result, and whether it is flagged as error.
     pub(crate) async fn said(&self) -> (String, bool) {
-        let result = self.call().await;
-        let content = result.get("content").and_then(|content| content.elements(1)).unwrap();
-        let block = RawObject::try_from(content[0].clone()).unwrap();
-        let is_error = result.get("isError").is_some_and(|flag| flag.as_str() == "true");
-        (block.get_text("text").unwrap(), is_error)
+        said(&self.call().await)
     }
 
     /// Status and error of each call so far, 0 and nothing where there was none.
@@ -63,4 +63,11 @@ impl Shop {
     pub(crate) fn events(&self) -> Vec<AuditEvent> {
         self.heard.lock().unwrap().clone()
     }
+}
+
+pub(crate) fn said(result: &RawObject) -> (String, bool) {
+    let content = result.get("content").and_then(|content| content.elements(1)).unwrap();
+    let block = RawObject::try_from(content[0].clone()).unwrap();
+    let is_error = result.get("isError").is_some_and(|flag| flag.as_str() == "true");
+    (block.get_text("text").unwrap(), is_error)
 }

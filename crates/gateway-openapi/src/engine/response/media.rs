@@ -48,7 +48,7 @@ impl MediaType {
             (_, "json") => Kind::Json,
             (_, subtype) if subtype.ends_with("+json") => Kind::Json,
             (_, subtype) if subtype.ends_with("+xml") || subtype.ends_with("+yaml") => Kind::Text,
-            ("text" | "multipart", _) => Kind::Text,
+            ("text", _) => Kind::Text,
             ("image", _) => Kind::Image,
             ("audio", _) => Kind::Audio,
             ("application", subtype) if TEXTS.contains(&subtype) => Kind::Text,

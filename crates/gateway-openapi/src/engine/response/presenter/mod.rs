@@ -60,8 +60,11 @@ impl Presenter {
     /// The answer with the members that are passed on. A JSON answer that cannot be reduced is not shown: it may hold
     /// what was to be left out.
     fn reduced(&self, mut response: Response) -> Result<Response, RawObject> {
+        if self.fields.is_all() || !response.status.is_success() {
+            return Ok(response);
+        }
         let content = Content::of(&response);
-        if self.fields.is_all() || !response.status.is_success() || !content.is_json {
+        if !content.is_json {
             return Ok(response);
         }
         let kept = content.json(&response).and_then(|json| self.fields.keep(&json));

@@ -148,7 +148,8 @@ fn what_is_no_text_is_the_block_that_it_is() {
 
 #[test]
 fn an_answer_that_clients_would_reject_says_what_is_wrong() {
-    let schema = RawJson::parse(r#"{"type":"object","required":["id"]}"#).unwrap();
+    let schema =
+        RawJson::parse(r#"{"type":"object","required":["id"],"properties":{"id":{"maximum":10}}}"#).unwrap();
     let presenter = Presenter { output: Some(Checker::new(schema)), ..presenter() };
     let good = r#"{"id":1}"#;
     let expected = format!(r#"{{"content":[{}],"structuredContent":{good}}}"#, text(good));
@@ -158,6 +159,7 @@ fn an_answer_that_clients_would_reject_says_what_is_wrong() {
         (204, "", "", "it is empty"),
         (200, "text/html", "<p>", "it is not JSON"),
         (200, JSON, "{", "it is not JSON"),
+        (200, JSON, r#"{"id":1e400}"#, "`id` must be at most 10"),
     ] {
         check(
             &presenter,
