@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use gateway_catalog::{Signal, Source, ToolFilter};
+use gateway_openapi::downstream::{ApiFactory, Reports};
 use gateway_protocol::Revision;
 use gateway_registry::{
     HealthConfig, ManagedDownstream, Pool, PoolConfig, RestartBudget, SessionMode, SupervisorConfig,
@@ -17,7 +18,7 @@ use gateway_registry::{
 use gateway_transport_http::{HttpConfig, HttpFactory};
 use gateway_transport_stdio::{InheritEnv, StdioConfig, StdioFactory, lifeline::Lifeline};
 
-use crate::{config, gateway::identity};
+use crate::{api, config, gateway::identity};
 
 /// The downstream as the catalogue sees it.
 pub(crate) fn source(downstream: &config::Downstream, signal: Arc<Signal>) -> Source {
@@ -34,7 +35,8 @@ pub(crate) fn source(downstream: &config::Downstream, signal: Arc<Signal>) -> So
     }
 }
 
-/// The downstream, ready to be started; nothing of it runs yet (P-15).
+/// The downstream, ready to be started, and if it is an API what becomes of its operations; nothing of it runs yet
+/// (P-15).
 ///
 /// # Errors
 /// What its transport does not accept.
@@ -43,7 +45,7 @@ pub(crate) fn manage(
     downstream: &config::Downstream,
     observer: Arc<Signal>,
     lifeline: Option<Arc<Lifeline>>,
-) -> anyhow::Result<ManagedDownstream> {
+) -> anyhow::Result<(ManagedDownstream, Option<Reports>)> {
     let name = downstream.name.clone();
     let supervision = SupervisorConfig {
         max_consecutive_failures: u32::try_from(downstream.supervision.failures).unwrap_or(u32::MAX),
@@ -56,6 +58,7 @@ pub(crate) fn manage(
         max_consecutive_failures: supervision.max_consecutive_failures,
         broken_cooldown: supervision.broken_cooldown,
     };
+    let mut reports = None;
     let (factory, health) = match &downstream.reach {
         config::Reach::Command(command) => {
             let stdio = StdioConfig { lifeline, ..stdio_config(config, downstream, command) };
@@ -68,6 +71,12 @@ pub(crate) fn manage(
                 .with_context(|| format!("downstream `{name}`"))?;
             supervise(name.clone(), http, &supervision, health, observer)
         }
+        config::Reach::Api(api) => {
+            let api = api::config(config, downstream, api).with_context(|| format!("downstream `{name}`"))?;
+            let api = ApiFactory::new(api, observer.clone());
+            reports = Some(api.reports());
+            supervise(name.clone(), api, &supervision, health, observer)
+        }
     };
     let pool = PoolConfig {
         max: clients_at_once(downstream),
@@ -79,14 +88,16 @@ pub(crate) fn manage(
         config::Sharing::PerClient => SessionMode::PerClient,
         config::Sharing::Shared => SessionMode::Shared,
     };
-    Ok(ManagedDownstream { name: name.clone(), mode, pool: Pool::new(name, factory, pool), health })
+    let managed =
+        ManagedDownstream { name: name.clone(), mode, pool: Pool::new(name, factory, pool), health };
+    Ok((managed, reports))
 }
 
 /// How long all of a downstream's sessions may take to end: longer than the stop ladder of a process.
 fn close_timeout(downstream: &config::Downstream) -> Duration {
     let stages = match &downstream.reach {
         config::Reach::Command(command) => command.terminate.saturating_mul(2),
-        config::Reach::Url(_) => Duration::ZERO,
+        config::Reach::Url(_) | config::Reach::Api(_) => Duration::ZERO,
     };
     stages.saturating_add(Duration::from_secs(4))
 }
@@ -95,7 +106,7 @@ fn close_timeout(downstream: &config::Downstream) -> Duration {
 fn clients_at_once(downstream: &config::Downstream) -> usize {
     downstream.pool.max.unwrap_or(match downstream.reach {
         config::Reach::Command(_) => 16,
-        config::Reach::Url(_) => 10_000,
+        config::Reach::Url(_) | config::Reach::Api(_) => 10_000,
     })
 }
 
@@ -106,7 +117,7 @@ fn restarts(reach: &config::Reach) -> Option<RestartBudget> {
             limit: u32::try_from(command.restarts.limit).unwrap_or(u32::MAX),
             period: command.restarts.period,
         }),
-        config::Reach::Url(_) => None,
+        config::Reach::Url(_) | config::Reach::Api(_) => None,
     }
 }
 
@@ -127,6 +138,12 @@ fn address(reach: &config::Reach) -> String {
             let scheme = remote.url.scheme_str().unwrap_or_default();
             let host = remote.url.authority().map_or("", http::uri::Authority::as_str);
             format!("{scheme}://{host}{}", remote.url.path())
+        }
+        config::Reach::Api(api) => {
+            // Which part of it is offered makes another list too.
+            format!("{api:?}").hash(&mut digest);
+            secrets.extend(api::secrets(api));
+            api.base_url.uri().to_string()
         }
     };
     for (name, value) in secrets {

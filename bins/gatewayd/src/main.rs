@@ -3,6 +3,7 @@
 //! The composition root: it reads the configuration, puts the crates together, waits for signals. It holds
 //! no logic of its own.
 
+mod api;
 mod cli;
 mod command;
 mod config;
@@ -65,7 +66,7 @@ fn load(cli: &cli::Cli) -> anyhow::Result<Result<Start, config::Problems>> {
 fn announce(loaded: &config::Loaded) {
     match &loaded.source {
         Source::BuiltIn => command::say(
-            "no --config and no gateway.toml here: running the built-in demonstration (one server, three tools)",
+            "no --config and no gateway.toml here: running the built-in demonstration (an MCP server and an HTTP API)",
         ),
         Source::Found(path) => command::say(format_args!("configuration: {}", path.display())),
         Source::Named => {}

@@ -7,6 +7,7 @@ use std::{
 
 use gateway_catalog::{LiveCatalog, Signal, Source};
 use gateway_domain::DownstreamName;
+use gateway_openapi::downstream::{Report, Reports};
 use gateway_registry::{ManagedDownstream, Manager};
 use gateway_transport_stdio::lifeline::Lifeline;
 use tokio::task::JoinSet;
@@ -18,6 +19,8 @@ use crate::{config, downstream, lifeline, reload::Change};
 pub(crate) struct Parts {
     /// Through which each downstream that is there tells the catalogue about itself.
     signals: Mutex<HashMap<DownstreamName, Arc<Signal>>>,
+    /// Of each downstream that is an API, what became of its operations.
+    reports: Mutex<HashMap<DownstreamName, Reports>>,
     /// Started with the first child process there is.
     lifeline: Mutex<Option<Arc<Lifeline>>>,
 }
@@ -34,7 +37,18 @@ impl Parts {
             let lifeline = matches!(downstream.reach, config::Reach::Command(_)).then(|| self.lifeline());
             downstream::manage(config, downstream, signal.clone(), lifeline.flatten())
         });
-        Ok((managed.transpose()?, downstream::source(downstream, signal)))
+        let (managed, reports) = managed.transpose()?.unzip();
+        self.report(&downstream.name, reports.flatten());
+        Ok((managed, downstream::source(downstream, signal)))
+    }
+
+    fn report(&self, name: &DownstreamName, reports: Option<Reports>) {
+        // Every critical section is one operation on the map.
+        let mut all = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        match reports {
+            Some(reports) => drop(all.insert(name.clone(), reports)),
+            None => drop(all.remove(name)),
+        }
     }
 
     /// Takes note of the signal that a source has from now on.
@@ -81,6 +95,12 @@ pub(crate) enum Step {
 impl Topology {
     pub(crate) fn new(manager: Manager, catalog: LiveCatalog, parts: Parts) -> Self {
         Self { manager, catalog, parts: Arc::new(parts) }
+    }
+
+    /// What became of the operations of an API; `None` for any other downstream, or one that was not read yet.
+    pub(crate) fn report(&self, name: &DownstreamName) -> Option<Arc<Report>> {
+        let reports = self.parts.reports.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        reports?.last()
     }
 
     /// Makes everything that the changes need, of which nothing runs yet.
@@ -143,6 +163,7 @@ impl Topology {
                 self.catalog.remove(&name).await;
                 begin(self.manager.remove(&name)).await;
                 self.parts.signals().remove(&name);
+                self.parts.report(&name, None);
             }
         }
     }

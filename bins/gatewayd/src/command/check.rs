@@ -1,9 +1,10 @@
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use gateway_domain::{Directory as _, DownstreamState, DownstreamStatus, RawJson};
+use gateway_openapi::downstream::Report;
 
 use crate::{
-    command::{FAILED, patience, print, say, with_gateway},
+    command::{FAILED, operations::Operations, patience, print, say, with_gateway},
     config::Config,
     gateway::Gateway,
 };
@@ -16,18 +17,35 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let settled = with_gateway(Gateway::start(config)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
-        gateway.catalog.downstreams()
+        let topology = gateway.topology();
+        let checked = |status: DownstreamStatus| Checked { report: topology.report(&status.name), status };
+        gateway.catalog.downstreams().into_iter().map(checked).collect::<Vec<_>>()
     });
     let Some(downstreams) = settled.await else { return Ok(ExitCode::from(FAILED)) };
-    let bad: Vec<_> = downstreams.iter().filter(|status| !is_good(status)).collect();
+    let statuses = downstreams.iter().map(|checked| &checked.status);
+    let bad: Vec<_> = statuses.filter(|status| !is_good(status)).collect();
     match json {
-        true => print(report(&downstreams, &bad))?,
-        false => downstreams.iter().map(line).try_for_each(print)?,
+        true => print(report(&downstreams, &bad, config))?,
+        false => downstreams.iter().map(|checked| line(checked, config)).try_for_each(print)?,
     }
     for status in &bad {
         say(sentence(status));
     }
     Ok(if bad.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+/// What is known of a downstream in the end.
+struct Checked {
+    status: DownstreamStatus,
+    /// Of an API: what became of its operations.
+    report: Option<Arc<Report>>,
+}
+
+impl Checked {
+    fn operations<'a>(&'a self, config: &Config) -> Option<Operations<'a>> {
+        let config = config.downstreams.iter().find(|downstream| downstream.name == self.status.name)?;
+        Some(Operations::new(self.report.as_deref()?, &self.status, config))
+    }
 }
 
 /// Whether there is nothing to mend: in use, or switched off on purpose.
@@ -41,7 +59,8 @@ pub(super) fn sentence(status: &DownstreamStatus) -> String {
     format!("downstream `{}` is {}: {}", status.name, status.state, printable(reason))
 }
 
-fn line(status: &DownstreamStatus) -> String {
+fn line(checked: &Checked, config: &Config) -> String {
+    let status = &checked.status;
     let mut line = format!("{}\t{}", status.name, status.state);
     if let Some(protocol) = &status.protocol {
         line += &format!("\t{protocol}\t{} tools", status.tools);
@@ -58,16 +77,18 @@ fn line(status: &DownstreamStatus) -> String {
     for (name, reason) in &status.dropped {
         line += &format!("\n\tleft out {}: {}", printable(name), printable(reason));
     }
+    line += &checked.operations(config).map(|operations| operations.lines()).unwrap_or_default();
     line
 }
 
-fn report(downstreams: &[DownstreamStatus], bad: &[&DownstreamStatus]) -> String {
-    let rows: Vec<_> = downstreams.iter().map(row).collect();
+fn report(downstreams: &[Checked], bad: &[&DownstreamStatus], config: &Config) -> String {
+    let rows: Vec<_> = downstreams.iter().map(|checked| row(checked, config)).collect();
     let problems: Vec<_> = bad.iter().map(|status| RawJson::string(&sentence(status)).to_string()).collect();
     format!(r#"{{"downstreams":[{}],"workflows":[],"problems":[{}]}}"#, rows.join(","), problems.join(","))
 }
 
-fn row(status: &DownstreamStatus) -> String {
+fn row(checked: &Checked, config: &Config) -> String {
+    let status = &checked.status;
     let text = |value: Option<&str>| {
         value.map_or_else(|| "null".to_owned(), |value| RawJson::string(value).to_string())
     };
@@ -78,10 +99,13 @@ fn row(status: &DownstreamStatus) -> String {
         .map(|(alias, original)| format!("{}:{}", RawJson::string(alias), RawJson::string(original)))
         .collect();
     let started = status.started.map_or_else(|| "null".to_owned(), |started| started.as_millis().to_string());
+    let operations = checked.operations(config);
+    let operations = operations.map(|operations| format!(r#","operations":{}"#, operations.json()));
+    let operations = operations.unwrap_or_default();
     format!(
         concat!(
             r#"{{"name":{},"state":{},"reason":{},"protocol":{},"server":{},"tools":{},"prompts":{},"resources":{},"#,
-            r#""aliases":{{{}}},"started_ms":{}}}"#
+            r#""aliases":{{{}}},"started_ms":{}{}}}"#
         ),
         text(Some(status.name.as_str())),
         text(Some(status.state.as_str())),
@@ -93,6 +117,7 @@ fn row(status: &DownstreamStatus) -> String {
         status.resources,
         aliases.join(","),
         started,
+        operations,
     )
 }
 

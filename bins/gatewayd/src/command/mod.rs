@@ -2,6 +2,7 @@
 
 mod call;
 mod check;
+mod operations;
 mod serve;
 mod stdio;
 mod terminal;
@@ -10,6 +11,7 @@ mod tools;
 use std::{fmt, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
+use gateway_openapi::source::Place;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,
@@ -107,6 +109,7 @@ pub(crate) fn patience(config: &Config) -> Duration {
     let bound = |downstream: &crate::config::Downstream| match &downstream.reach {
         crate::config::Reach::Command(command) => command.startup_timeout + downstream.list_timeout,
         crate::config::Reach::Url(remote) => remote.connect_timeout * 3 + downstream.list_timeout,
+        crate::config::Reach::Api(_) => Place::TIME_LIMIT + downstream.list_timeout,
     };
     let enabled = config.downstreams.iter().filter(|downstream| downstream.enabled);
     enabled.map(bound).max().unwrap_or_default() + Duration::from_secs(1)

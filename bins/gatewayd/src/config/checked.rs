@@ -10,10 +10,11 @@ use gateway_domain::DownstreamName;
 use gateway_server::StateKey;
 use http::{HeaderName, Uri};
 
+use super::api::Api;
 use super::secret::Secret;
 
 /// A configuration without faults.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     /// Where `serve` accepts connections; port 0 takes a free one.
     pub(crate) listen: SocketAddr,
@@ -162,7 +163,7 @@ pub(crate) struct Lists {
 }
 
 /// One server behind the gateway.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Downstream {
     pub(crate) name: DownstreamName,
     /// A disabled one is listed by `check` and never started; its secrets and paths may be empty.
@@ -191,12 +192,14 @@ pub(crate) struct Downstream {
 }
 
 /// How a downstream is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reach {
     /// A child process over stdio.
     Command(Command),
     /// A remote server over Streamable HTTP.
     Url(Remote),
+    /// An HTTP API.
+    Api(Box<Api>),
 }
 
 /// A child process.

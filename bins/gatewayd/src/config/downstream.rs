@@ -10,7 +10,7 @@ use super::gateway::{GIB, HOUR, KIB, MIB, MONTH};
 use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Table};
-use super::{reach, scalar};
+use super::{api, reach, scalar};
 
 pub(super) fn read_all(top: &mut Table<'_>, own: &Own) -> Vec<Downstream> {
     let Some(item) = top.take("downstreams") else {
@@ -31,7 +31,7 @@ pub(super) fn read_all(top: &mut Table<'_>, own: &Own) -> Vec<Downstream> {
 
 fn none_configured() -> Fault {
     let fault = Fault::new("no downstreams are configured");
-    fault.hint("add [downstreams.NAME] with command = [\"…\"] or url = \"…\"")
+    fault.hint("add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"")
 }
 
 fn read(name: &str, item: &Item<'_>, own: &Own) -> Option<Downstream> {
@@ -54,8 +54,12 @@ fn members(
     table: &mut Table<'_>,
     own: &Own,
 ) -> Option<Downstream> {
-    table.set_later(&LATER);
-    let (call_timeout, max_call_time) = call_times(table);
+    let is_api = table.has("openapi");
+    if is_api {
+        reach::refuse(table, &api::NOT_FOR_APIS, "has no meaning for an HTTP API");
+    }
+    // E-15; an MCP server may be at something longer.
+    let (call_timeout, max_call_time) = call_times(table, Duration::from_secs(if is_api { 30 } else { 60 }));
     let protocol = table.read("protocol", scalar::one_of(&PROTOCOLS)).unwrap_or(Protocol::Auto);
     let sharing = [("per_client", Sharing::PerClient), ("shared", Sharing::Shared)];
     let required = table.read("required", scalar::flag).unwrap_or(false);
@@ -94,7 +98,7 @@ fn members(
     })
 }
 
-fn call_times(table: &mut Table<'_>) -> (Duration, Duration) {
+fn call_times(table: &mut Table<'_>, default: Duration) -> (Duration, Duration) {
     let call = table.take("call_timeout");
     let longest =
         table.read("max_call_time", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(600));
@@ -106,7 +110,7 @@ fn call_times(table: &mut Table<'_>) -> (Duration, Duration) {
         let fault = Fault::new(format!("must not be longer than max_call_time, which is {longest}"));
         item.report(fault.hint("raise max_call_time as well"));
     }
-    (call_timeout.unwrap_or_else(|| longest.min(Duration::from_secs(60))), longest)
+    (call_timeout.unwrap_or_else(|| longest.min(default)), longest)
 }
 
 fn pool(mut table: Table<'_>) -> Pool {
@@ -172,6 +176,3 @@ const PROTOCOLS: [(&str, Protocol); 6] = [
     ("2025-11-25", Protocol::Revision("2025-11-25")),
     ("2026-07-28", Protocol::Revision("2026-07-28")),
 ];
-
-/// Keys of HTTP APIs (design §11).
-const LATER: [&str; 5] = ["openapi", "base_url", "read_only", "rate_limit", "max_response_bytes"];

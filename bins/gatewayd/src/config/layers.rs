@@ -24,7 +24,14 @@ pub(super) struct Layers {
 /// Who wrote a layer.
 #[derive(Debug)]
 pub(super) enum Origin {
-    File { name: String, folder: PathBuf, lines: Lines, renames: Renames },
+    /// `is_built_in`: it comes with the program.
+    File {
+        name: String,
+        folder: PathBuf,
+        lines: Lines,
+        renames: Renames,
+        is_built_in: bool,
+    },
     Environment(BTreeMap<KeyPath, String>),
     Flags,
 }

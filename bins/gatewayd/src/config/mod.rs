@@ -10,6 +10,7 @@
 //! tree, key by key, and yields [`checked`] types; what it does not know or understand becomes a problem, and
 //! it goes on.
 
+mod api;
 mod checked;
 mod client;
 mod downstream;
@@ -35,6 +36,7 @@ use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Value};
 
+pub(crate) use api::{Api, Auth, OAuthClient, Selector};
 pub(crate) use checked::{
     Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
     Sharing,
@@ -214,7 +216,8 @@ impl Loading<'_> {
                 (theirs.values, theirs.renames)
             }
         };
-        let origin = Origin::File { name: file.name, folder, lines: document.lines, renames };
+        let is_built_in = file.text.is_some();
+        let origin = Origin::File { name: file.name, folder, lines: document.lines, renames, is_built_in };
         self.layers = std::mem::replace(&mut self.layers, Layers::new()).over(values, origin);
     }
 

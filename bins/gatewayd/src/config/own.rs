@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use http::Uri;
 
-use super::checked::{Command, Reach, Remote};
+use super::checked::{Command, Reach};
 
 /// What the gateway is known by.
 #[derive(Clone, Debug)]
@@ -25,7 +25,8 @@ impl Own {
     pub(super) fn is(&self, reach: &Reach) -> bool {
         match reach {
             Reach::Command(command) => self.starts_by(command),
-            Reach::Url(remote) => self.listens_at(remote),
+            Reach::Url(remote) => self.listens_at(&remote.url),
+            Reach::Api(api) => self.listens_at(api.base_url.uri()),
         }
     }
 
@@ -47,16 +48,15 @@ impl Own {
         self.files.iter().any(same)
     }
 
-    fn listens_at(&self, remote: &Remote) -> bool {
+    fn listens_at(&self, url: &Uri) -> bool {
         let Some(listen) = self.listen else { return false };
-        let is_here = match address_of(&remote.url) {
+        let is_here = match address_of(url) {
             Some(ip) => ip == listen.ip() || (listen.ip().is_unspecified() && ip.is_loopback()),
             None => {
-                remote.url.host() == Some("localhost")
-                    && (listen.ip().is_loopback() || listen.ip().is_unspecified())
+                url.host() == Some("localhost") && (listen.ip().is_loopback() || listen.ip().is_unspecified())
             }
         };
-        is_here && remote.url.port_u16() == Some(listen.port())
+        is_here && url.port_u16() == Some(listen.port())
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a downstream is reached: by a command or at a URL.
+//! How a downstream is reached: by a command, at a URL, or as an HTTP API.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,6 +10,7 @@ use gateway_registry::RestartBudget;
 use gateway_transport_http::HttpConfig;
 use http::{HeaderName, HeaderValue, Uri};
 
+use super::api;
 use super::checked::{Certificates, Command, InheritEnv, Reach, Remote, Restarts};
 use super::downstream::seconds;
 use super::gateway::HOUR;
@@ -20,37 +21,56 @@ use super::secret::{self, Secret};
 
 /// `None` if there was a problem, which is then recorded.
 pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
-    match (table.has("command"), table.has("url")) {
-        (true, false) => {
-            refuse(
-                table,
-                &["url", "headers", "ca_file", "connect_timeout"],
-                "belongs to a downstream with a url",
-            );
+    let ways = ["command", "url", "openapi"];
+    let given: Vec<&str> = ways.into_iter().filter(|way| table.has(way)).collect();
+    match given[..] {
+        ["command"] => {
+            refuse(table, &WEB_KEYS, "belongs to a downstream with a url");
+            refuse(table, &api::KEYS, "belongs to a downstream with openapi");
             command(table, executable).map(Reach::Command)
         }
-        (false, true) => {
-            let keys = ["command", "env", "cwd", "inherit_env", "startup_timeout", "terminate", "restarts"];
-            refuse(table, &keys, "belongs to a downstream with a command");
+        ["url"] => {
+            refuse(table, &COMMAND_KEYS, "belongs to a downstream with a command");
+            refuse(table, &api::KEYS, "belongs to a downstream with openapi");
             remote(table).map(Reach::Url)
         }
-        (both, _) => {
-            // Whatever else is wrong with the two ways is worth knowing as well.
-            let fault = match both {
-                true => Some(Fault::new("has a command and a url; a downstream has one of them")),
-                false if table.has("openapi") => None,
-                false => Some(
-                    Fault::new("has neither a command nor a url")
-                        .hint("write command = [\"program\", \"argument\"] or url = \"https://…/mcp\""),
-                ),
-            };
-            fault.into_iter().for_each(|fault| table.report(fault));
-            (command(table, executable), remote(table)).0.and(None)
+        ["openapi"] => {
+            refuse(table, &COMMAND_KEYS, "belongs to a downstream with a command");
+            refuse(table, &["url"], "");
+            api::read(table).map(|api| Reach::Api(Box::new(api)))
+        }
+        _ => {
+            table.report(no_single_way(&given));
+            // Whatever else is wrong with each of them is worth knowing as well.
+            (command(table, executable), remote(table), api::read(table)).0.and(None)
         }
     }
 }
 
-fn refuse(table: &mut Table<'_>, keys: &[&'static str], why: &str) {
+fn no_single_way(given: &[&str]) -> Fault {
+    if given.is_empty() {
+        return Fault::new("has neither a command nor a url nor openapi").hint(
+            "write command = [\"program\", \"argument\"], url = \"https://…/mcp\", \
+             or openapi = \"api.yaml\" and base_url = \"https://…\"",
+        );
+    }
+    let given: Vec<&str> = given.iter().map(|way| article(way)).collect();
+    Fault::new(format!("has {}; a downstream has one of them", given.join(" and ")))
+}
+
+fn article(way: &str) -> &str {
+    match way {
+        "command" => "a command",
+        "url" => "a url",
+        way => way,
+    }
+}
+
+const WEB_KEYS: [&str; 4] = ["url", "headers", "ca_file", "connect_timeout"];
+const COMMAND_KEYS: [&str; 7] =
+    ["command", "env", "cwd", "inherit_env", "startup_timeout", "terminate", "restarts"];
+
+pub(super) fn refuse(table: &mut Table<'_>, keys: &[&'static str], why: &str) {
     for key in keys {
         if let Some(item) = table.take(key) {
             item.report(Fault::new(why));
@@ -151,7 +171,8 @@ fn inherit_env(item: &Item<'_>) -> Result<InheritEnv, Fault> {
 fn remote(table: &mut Table<'_>) -> Option<Remote> {
     let place = table.take("url");
     let url = place.as_ref().and_then(|item| item.parsed(url));
-    let headers = table.take("headers").and_then(|item| item.table()).map(headers).unwrap_or_default();
+    let fields = table.take("headers").and_then(|item| item.table());
+    let headers = fields.map(|table| headers(table, is_ours)).unwrap_or_default();
     let certificates = table.read("ca_file", certificates);
     let connect_timeout = seconds(table, "connect_timeout", 10);
     let url = url?;
@@ -164,7 +185,7 @@ fn remote(table: &mut Table<'_>) -> Option<Remote> {
     Some(Remote { url, headers, certificates, connect_timeout })
 }
 
-fn url(item: &Item<'_>) -> Result<Uri, Fault> {
+pub(super) fn url(item: &Item<'_>) -> Result<Uri, Fault> {
     let hint = "write \"https://host/path\"";
     let text = scalar::word(item)?;
     let uri: Uri = text.parse().map_err(|_| Fault::new("is not a URL").hint(hint))?;
@@ -181,17 +202,21 @@ fn url(item: &Item<'_>) -> Result<Uri, Fault> {
     }
 }
 
-fn is_in_the_clear(url: &Uri) -> bool {
+pub(super) fn is_in_the_clear(url: &Uri) -> bool {
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
     url.scheme_str() == Some("http") && !is_local
 }
 
-fn headers(table: Table<'_>) -> Vec<(HeaderName, Secret)> {
+/// `is_reserved` tells which headers cannot be configured.
+pub(super) fn headers(table: Table<'_>, is_reserved: impl Fn(&str) -> bool) -> Vec<(HeaderName, Secret)> {
     let mut headers = Vec::new();
     for (name, item) in table.into_entries() {
         let Some(value) = secret::read(&item) else { continue };
         match header(&name, &value, item.is_dormant()) {
+            Ok(name) if is_reserved(name.as_str()) => {
+                item.report(Fault::new("the gateway sets this header itself").hint("remove it"));
+            }
             Ok(name) => headers.push((name, value)),
             Err(fault) => item.report(fault),
         }
@@ -201,9 +226,6 @@ fn headers(table: Table<'_>) -> Vec<(HeaderName, Secret)> {
 
 fn header(name: &str, value: &Secret, is_dormant: bool) -> Result<HeaderName, Fault> {
     let checked: HeaderName = name.parse().map_err(|_| Fault::new("is not a header's name"))?;
-    if is_ours(checked.as_str()) {
-        return Err(Fault::new("the gateway sets this header itself").hint("remove it"));
-    }
     if value.expose().is_empty() && !is_dormant {
         return Err(Fault::new("must not be empty"));
     }
@@ -219,7 +241,7 @@ pub(super) fn is_ours(name: &str) -> bool {
 }
 
 /// A file that the transport can read certificates from.
-fn certificates(item: &Item<'_>) -> Result<Certificates, Fault> {
+pub(super) fn certificates(item: &Item<'_>) -> Result<Certificates, Fault> {
     item.reads(&scalar::path(item)?);
     let path = existing(item, Path::is_file, "a file")?;
     if item.is_dormant() {

@@ -199,6 +199,12 @@ impl<'a> Item<'a> {
             .map_or_else(|| path.to_owned(), |folder| folder.join(path))
     }
 
+    /// Whether this stands in the configuration that comes with the program.
+    pub(super) fn is_built_in(&self) -> bool {
+        let origin = self.reader.layers.origin(self.value.tag());
+        matches!(origin, Some(Origin::File { is_built_in: true, .. }))
+    }
+
     fn is_of_environment(&self) -> bool {
         matches!(self.reader.layers.origin(self.value.tag()), Some(Origin::Environment(_)))
     }
@@ -270,6 +276,10 @@ impl<'a> Table<'a> {
 
     pub(super) fn has(&self, key: &str) -> bool {
         self.members.contains_key(key)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
     }
 
     /// Keys of the design that this release does not have.

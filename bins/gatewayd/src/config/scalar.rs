@@ -58,6 +58,18 @@ pub(super) fn count(range: RangeInclusive<usize>) -> impl FnOnce(&Item<'_>) -> R
     }
 }
 
+/// A number within `range`, whole or not.
+pub(super) fn number(range: RangeInclusive<f64>) -> impl FnOnce(&Item<'_>) -> Result<f64, Fault> {
+    move |item| match item.structured() {
+        Value::Num(_, number) => {
+            // Those that are not exact as one are beyond any range here.
+            let number = number.to_f64().or_else(|| number.to_i128().map(|whole| whole as f64));
+            within(number, &range, f64::to_string)
+        }
+        other => Err(found(&other, "a number").hint("write it without quotes")),
+    }
+}
+
 /// A number of bytes within `range`: `4194304` or `"4MiB"`.
 pub(super) fn size(range: RangeInclusive<usize>) -> impl FnOnce(&Item<'_>) -> Result<usize, Fault> {
     move |item| match item.structured() {

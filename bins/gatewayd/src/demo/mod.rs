@@ -1,9 +1,12 @@
-//! The built-in MCP server of the demonstration: stdio, both eras, nothing but the standard library.
+//! What the demonstration has behind the gateway: a built-in MCP server over stdio with both eras, and a [`library`]
+//! behind an HTTP API.
 //!
 //! **For**: trying the gateway on a machine that has nothing else installed (design §11).
 //!
-//! **Must not know**: the gateway. It is an ordinary server that happens to be in the same program.
+//! **Must not know**: the gateway. They are an ordinary server and an ordinary API that happen to be in the same
+//! program.
 
+pub(crate) mod library;
 mod tools;
 
 use std::io::{self, BufRead, Write};

@@ -3,7 +3,7 @@
 use crate::config::{Config, Downstream, InheritEnv, Reach};
 
 /// What becomes of one downstream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
     /// It is started, after one of its name has ended.
     Start(Downstream),
@@ -16,7 +16,7 @@ pub(crate) enum Change {
 }
 
 /// Everything that is different about downstreams, by name.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Changes {
     pub(super) added: Vec<Change>,
     pub(super) changed: Vec<Change>,

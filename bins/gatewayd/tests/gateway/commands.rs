@@ -23,13 +23,47 @@ fn without_a_configuration_the_demonstration_runs_and_says_so() {
     let run = |arguments: &[&str]| gatewayd().args(arguments).current_dir(folder.path()).output().unwrap();
     let listed = run(&["tools", "--json"]);
     let tools = String::from_utf8(listed.stdout).unwrap();
-    for name in ["demo__add", "demo__echo", "demo__now"] {
+    let demo = ["add", "echo", "now"].map(|tool| format!("demo__{tool}"));
+    let library =
+        ["get_book", "get_cover", "list_books", "search_books"].map(|tool| format!("library__{tool}"));
+    for name in demo.iter().chain(&library) {
         assert!(tools.contains(&format!(r#""name":"{name}""#)), "{tools}");
     }
+    assert_eq!(tools.matches(r#""inputSchema""#).count(), 7, "nothing that changes something: {tools}");
     assert!(String::from_utf8(listed.stderr).unwrap().contains("built-in demonstration"));
     let called = run(&["call", "demo__add", r#"{"a":40,"b":2}"#]);
     assert!(String::from_utf8(called.stdout).unwrap().contains(r#""structuredContent":{"sum":42}"#));
     assert_eq!(called.status.code(), Some(0));
+}
+
+#[test]
+fn the_demonstration_has_an_api_that_needs_no_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |tool: &str, arguments: &str| {
+        let mut command = gatewayd();
+        command.env("GATEWAY_DOWNSTREAMS__LIBRARY__READ_ONLY", "false");
+        let output = command.args(["call", tool, arguments]).current_dir(folder.path()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    for (tool, arguments, code, expected) in [
+        ("library__get_book", r#"{"id":4}"#, 0, r#""structuredContent":{"id":4,"title":"Twenty Thousand"#),
+        ("library__get_book", r#"{"id":99}"#, 1, r#"HTTP 404\n{\"problem\":\"there is no book 99\"}"#),
+        ("library__get_book", "{}", 1, "invalid arguments"),
+        ("library__list_books", r#"{"limit":1,"sort":"year"}"#, 0, r#"{"total":12,"books":[{"id":10,"#),
+        ("library__search_books", r#"{"subject":["sea","science"]}"#, 0, r#""structuredContent":[{"id":4,"#),
+        ("library__get_cover", r#"{"id":1}"#, 0, r#""type":"image""#),
+        (
+            "library__add_book",
+            r#"{"body":{"title":"Emma","author":"Jane Austen","year":1815,"subjects":[]}}"#,
+            0,
+            r#""structuredContent":{"id":13,"title":"Emma","#,
+        ),
+        ("library__remove_book", r#"{"id":1}"#, 0, r#""content":["#),
+    ] {
+        let (ended, out) = run(tool, arguments);
+        assert_eq!(ended, Some(code), "{tool} {arguments}: {out}");
+        assert!(out.contains(expected), "{tool} {arguments}: {out}");
+    }
 }
 
 #[test]

@@ -114,7 +114,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     (
         "{\"mcpServers\": {\"my server\": {\n\"args\": []}}}",
         &[
-            "m.json:1: mcpServers.\"my server\": has neither a command nor a url; hint: write command = [\"program\", \"argument\"] or url = \"https://…/mcp\"",
+            "m.json:1: mcpServers.\"my server\": has neither a command nor a url nor openapi; hint: write command = [\"program\", \"argument\"], url = \"https://…/mcp\", or openapi = \"api.yaml\" and base_url = \"https://…\"",
         ],
     ),
     (
@@ -132,14 +132,14 @@ const REFUSED: &[(&str, &[&str])] = &[
     (
         "{\"servers\": {\"a\": {}},\n\"listen\": \"127.0.0.1:1\"}",
         &[
-            "m.json: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"] or url = \"…\"",
+            "m.json: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"",
             "m.json:1: servers: unknown key `servers`; hint: known here: listen, allowed_hosts, allowed_origins, allow_unauthenticated, shutdown_grace, http2, cancel_on_disconnect, admin, names, log, reload, limits, lists, questions, extensions, downstreams, clients",
         ],
     ),
     (
         "{\"mcpServers\": {}}",
         &[
-            "m.json:1: mcpServers: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"] or url = \"…\"",
+            "m.json:1: mcpServers: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"",
         ],
     ),
 ];

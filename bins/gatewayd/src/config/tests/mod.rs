@@ -1,5 +1,6 @@
 //! What is accepted, what is refused and in which words.
 
+mod apis;
 mod editors;
 mod problems;
 mod values;
@@ -87,14 +88,21 @@ fn only(config: &Config) -> &Downstream {
 fn command(downstream: &Downstream) -> &Command {
     match &downstream.reach {
         Reach::Command(command) => command,
-        Reach::Url(remote) => panic!("reached at {}", remote.url),
+        other => panic!("no command: {other:?}"),
     }
 }
 
 fn remote(downstream: &Downstream) -> &Remote {
     match &downstream.reach {
         Reach::Url(remote) => remote,
-        Reach::Command(command) => panic!("reached by {command:?}"),
+        other => panic!("no url: {other:?}"),
+    }
+}
+
+fn api(downstream: &Downstream) -> &Api {
+    match &downstream.reach {
+        Reach::Api(api) => api,
+        other => panic!("no API: {other:?}"),
     }
 }
 

@@ -160,19 +160,12 @@ const DOWNSTREAM: &[(&str, &[&str])] = &[
     (
         "",
         &[
-            "g.toml:1: downstreams.d: has neither a command nor a url; hint: write command = [\"program\", \"argument\"] or url = \"https://…/mcp\"",
+            "g.toml:1: downstreams.d: has neither a command nor a url nor openapi; hint: write command = [\"program\", \"argument\"], url = \"https://…/mcp\", or openapi = \"api.yaml\" and base_url = \"https://…\"",
         ],
     ),
     (
         "command = [\"x\"]\nurl = \"https://a.example\"",
         &["g.toml:1: downstreams.d: has a command and a url; a downstream has one of them"],
-    ),
-    (
-        "openapi = \"shop.yaml\"\nread_only = true",
-        &[
-            "g.toml:2: downstreams.d.openapi: `openapi` is not supported by this release; hint: it comes with a later one; remove it for now",
-            "g.toml:3: downstreams.d.read_only: `read_only` is not supported by this release; hint: it comes with a later one; remove it for now",
-        ],
     ),
     (
         "command = []",
@@ -283,7 +276,7 @@ const DOWNSTREAM: &[(&str, &[&str])] = &[
     (
         "comand = [\"x\"]",
         &[
-            "g.toml:1: downstreams.d: has neither a command nor a url; hint: write command = [\"program\", \"argument\"] or url = \"https://…/mcp\"",
+            "g.toml:1: downstreams.d: has neither a command nor a url nor openapi; hint: write command = [\"program\", \"argument\"], url = \"https://…/mcp\", or openapi = \"api.yaml\" and base_url = \"https://…\"",
             "g.toml:2: downstreams.d.comand: unknown key `comand`; hint: did you mean `command`?",
         ],
     ),
@@ -368,21 +361,21 @@ fn a_file_that_cannot_be_read_is_named() {
             "g.toml",
             "",
             &[
-                "g.toml: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"] or url = \"…\"",
+                "g.toml: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"",
             ],
         ),
         (
             "g.yaml",
             "downstreams:\n",
             &[
-                "g.yaml: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"] or url = \"…\"",
+                "g.yaml: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"",
             ],
         ),
         (
             "g.toml",
             "[downstreams]",
             &[
-                "g.toml:1: downstreams: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"] or url = \"…\"",
+                "g.toml:1: downstreams: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"",
             ],
         ),
     ];

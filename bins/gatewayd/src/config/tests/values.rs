@@ -301,11 +301,13 @@ fn variables_of_others_are_not_taken_for_settings() {
 fn without_a_file_the_folder_and_then_the_built_in_default_are_used() {
     let loaded = Scene::new().good();
     assert_eq!(loaded.source, Source::BuiltIn);
-    let child = command(only(&loaded.config));
+    let [demo, library] = loaded.config.downstreams.as_slice() else { panic!("{loaded:?}") };
+    let child = command(demo);
     assert_eq!(
         (child.program.to_str(), child.args.as_slice()),
         (Some("/opt/gatewayd"), ["demo-server".to_owned()].as_slice())
     );
+    assert!(api(library).part.read_only);
 
     let loaded =
         Scene::new().file("gateway.toml", "[downstreams.d]\ncommand = [\"./server\", \"./x\"]").good();
