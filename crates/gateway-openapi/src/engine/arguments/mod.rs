@@ -7,12 +7,13 @@
 mod compile;
 mod effort;
 mod explain;
+mod kept;
 #[cfg(test)]
 mod tests;
 mod value;
 mod vet;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gateway_domain::RawJson;
 
@@ -23,18 +24,24 @@ pub(crate) use self::vet::is_sound;
 const CLAUSES: usize = 5;
 
 /// A JSON Schema (2020-12) that values are checked against. It is compiled when it is first used, since most tools
-/// never are.
+/// never are, and anew if it was not used for long.
 #[derive(Debug)]
 pub(crate) struct Checker {
     schema: RawJson,
-    /// `None` inside: it cannot be compiled, and nothing is checked.
-    compiled: OnceLock<Option<Box<Compiled>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Compiled(Weak<Compiled>),
+    /// It cannot be compiled, and nothing is checked.
+    Useless,
 }
 
 impl Checker {
     /// Takes a schema, which is complete in itself. Nothing is compiled yet.
     pub(crate) fn new(schema: RawJson) -> Self {
-        Self { schema, compiled: OnceLock::new() }
+        Self { schema, state: Mutex::new(State::Compiled(Weak::new())) }
     }
 
     /// Whether the value is what the schema says. A schema that cannot be compiled allows everything, which the log is
@@ -43,9 +50,7 @@ impl Checker {
     /// # Errors
     /// What is wrong, in at most five clauses for a model to read; values are not repeated.
     pub(crate) fn check(&self, value: &RawJson) -> Result<(), String> {
-        let Some(compiled) = self.compiled.get_or_init(|| Compiled::new(&self.schema).map(Box::new)) else {
-            return Ok(());
-        };
+        let Some(compiled) = self.compiled() else { return Ok(()) };
         let Some(value) = value::parse(value) else {
             return Err("the value is nested too deeply".into());
         };
@@ -59,9 +64,26 @@ impl Checker {
         Err(errors.map(|error| explain::clause(&error)).collect::<Vec<_>>().join("; "))
     }
 
+    fn compiled(&self) -> Option<Arc<Compiled>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State::Compiled(known) = &*state else { return None };
+        if let Some(compiled) = known.upgrade() {
+            return Some(compiled);
+        }
+        let compiled = Compiled::new(&self.schema).map(Arc::new);
+        *state = match &compiled {
+            Some(compiled) => {
+                kept::keep(compiled, self.schema.as_bytes().len());
+                State::Compiled(Arc::downgrade(compiled))
+            }
+            None => State::Useless,
+        };
+        compiled
+    }
+
     /// Whether anything is checked at all.
     #[cfg(test)]
     pub(crate) fn compiles(&self) -> bool {
-        Compiled::new(&self.schema).is_some()
+        self.compiled().is_some()
     }
 }

@@ -111,10 +111,11 @@ pub(super) fn decode(text: &str) -> Vec<u8> {
     percent_decode_str(text).collect()
 }
 
-/// Whether there is a `.` or `..` between slashes of either kind, with path parameters (`..;x`) or without.
+/// Whether there is a `.` or `..` between slashes of either kind, alone or before what some servers cut off: path
+/// parameters (`..;x`), a query or a fragment.
 pub(super) fn is_dotted(segment: &[u8]) -> bool {
     segment.split(|b| matches!(b, b'/' | b'\\')).any(|piece| {
-        let name = piece.split(|b| *b == b';').next().unwrap_or_default();
+        let name = piece.split(|b| matches!(b, b';' | b'?' | b'#')).next().unwrap_or_default();
         matches!(name.trim_ascii(), b"." | b"..")
     })
 }
