@@ -10,7 +10,7 @@ use super::ClientError;
 pub struct Response {
     /// Its status.
     pub status: StatusCode,
-    /// `Content-Type` as it was sent.
+    /// `Content-Type` as it was sent, unless the body is encoded (`Content-Encoding`): it is not decoded.
     pub content_type: Option<String>,
     /// The body, or as much of it as may be read.
     pub body: Bytes,

@@ -16,7 +16,7 @@ pub struct Override {
     /// Inputs, by the name that the tool's schema has for them, that the caller does not give.
     pub arguments: BTreeMap<String, Argument>,
     /// The only members of a JSON answer that are passed on, as paths of names: `["items", "id"]`. Arrays are
-    /// passed through. Empty: all.
+    /// passed through, errors of the API stay whole, and a success that is not JSON is not shown. Empty: all.
     pub fields: Vec<Vec<String>>,
     /// Whether the tool has an output schema, if its operation has one.
     pub output_schema: Option<bool>,

@@ -145,3 +145,13 @@ async fn text_that_is_not_utf_8_is_read_in_its_charset() {
         assert_eq!(Shop::at(&api.url(), |_, _| {}).said().await, (expected.to_owned(), false));
     }
 }
+
+#[tokio::test]
+async fn what_is_encoded_though_nobody_asked_is_not_taken_for_text() {
+    let headers = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+    let api = Api::that(answer(200, headers, b"\x1f\x8b\x08\0")).await;
+    let result = Shop::at(&api.url(), |_, _| {}).call().await;
+    let block = r#"{"uri":"api:things","mimeType":"application/octet-stream","blob":"H4sIAA=="}"#;
+    assert_eq!(result.as_str(), format!(r#"{{"content":[{{"type":"resource","resource":{block}}}]}}"#));
+    assert!(api.asked()[0].values("accept-encoding").is_empty());
+}

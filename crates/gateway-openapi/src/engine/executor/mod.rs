@@ -1,70 +1,26 @@
 //! One call of the API: credentials, request, answer.
 
+mod config;
 mod reading;
 mod retry_after;
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use gateway_domain::RawObject;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use tokio::time::{Instant, timeout_at};
 
+pub use self::config::ExecutorConfig;
 pub(crate) use self::reading::MAX_BODY_BYTES;
 use self::reading::{Broken, Wanted};
 use super::{
-    BaseUrl, CallContext, CallError, ClientError, Credentials, Extras, HttpClient, Inputs, MAX_SCHEMA_BYTES,
-    Reserved, Response, ResponseBody, request, response::MediaType,
+    CallContext, CallError, ClientError, Extras, Inputs, MAX_SCHEMA_BYTES, Reserved, Response, ResponseBody,
+    request, response::MediaType,
 };
 use crate::ir::Operation;
 
 /// As good as never, and still a time that can be computed with.
 const AGES: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-
-/// What all calls of one API have in common (E-15).
-#[derive(Clone)]
-pub struct ExecutorConfig {
-    /// Where the API is.
-    pub base: BaseUrl,
-    /// What carries requests there.
-    pub client: Arc<dyn HttpClient>,
-    /// Sent with every request. No argument has their names (E-W11), and credentials go before them.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// What its security schemes are fed from. Default none.
-    pub credentials: Arc<Credentials>,
-    /// How long a call may take, with its credentials and the whole answer. Default 30 s.
-    pub timeout: Duration,
-}
-
-impl ExecutorConfig {
-    /// Everything else as it is by default.
-    pub fn new(base: BaseUrl, client: Arc<dyn HttpClient>) -> Self {
-        Self {
-            base,
-            client,
-            headers: Vec::new(),
-            credentials: Arc::default(),
-            timeout: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Shows no values of headers: they may be secrets.
-impl fmt::Debug for ExecutorConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("ExecutorConfig")
-            .field("base", &self.base)
-            .field("client", &self.client)
-            .field("headers", &headers)
-            .field("credentials", &self.credentials)
-            .field("timeout", &self.timeout)
-            .finish()
-    }
-}
 
 /// Makes a request of an operation and arguments, and sends it once. The only part that talks to the API (E-16).
 #[derive(Debug)]
@@ -191,8 +147,7 @@ async fn receive(
     keep: usize,
 ) -> Result<Response, Broken> {
     let (head, body) = response.into_parts();
-    let content_type = head.headers.get(header::CONTENT_TYPE);
-    let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let content_type = content_type(&head.headers);
     let is_stream = content_type.as_deref().and_then(MediaType::parse).is_some_and(|media| media.is_stream());
     let taken = Wanted { keep, until, is_stream }.read(body).await?;
     Ok(Response {
@@ -202,4 +157,12 @@ async fn receive(
         total: taken.total,
         retry_after: retry_after::read(&head.headers, SystemTime::now()),
     })
+}
+
+/// A body that is encoded, though nobody asked for that, is not what its type says.
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    let encodings = headers.get_all(header::CONTENT_ENCODING);
+    let is_plain = encodings.iter().all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let value = headers.get(header::CONTENT_TYPE).filter(|_| is_plain)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }

@@ -57,21 +57,18 @@ impl Presenter {
             .unwrap_or_default()
     }
 
-    /// The answer with the members that are passed on. A JSON answer that cannot be reduced is not shown: it may hold
-    /// what was to be left out.
+    /// The answer with the members that are passed on. A success that cannot be reduced is not shown, of whatever type
+    /// it is: it may hold what was to be left out.
     fn reduced(&self, mut response: Response) -> Result<Response, RawObject> {
-        if self.fields.is_all() || !response.status.is_success() {
+        let is_empty = response.is_whole() && response.body.is_empty();
+        if self.fields.is_all() || !response.status.is_success() || is_empty {
             return Ok(response);
         }
-        let content = Content::of(&response);
-        if !content.is_json {
-            return Ok(response);
-        }
-        let kept = content.json(&response).and_then(|json| self.fields.keep(&json));
-        let Some(kept) = kept else {
+        let json = Content::of(&response).json(&response);
+        let Some(kept) = json.and_then(|json| self.fields.keep(&json)) else {
             let status = response.status.as_u16();
-            let text = format!("HTTP {status}, but the answer is not shown: its fields cannot be told apart");
-            return Err(self.error(text));
+            let reason = "it is not JSON whose members can be chosen";
+            return Err(self.error(format!("HTTP {status}, but the answer is not shown: {reason}")));
         };
         response.body = kept.into_bytes();
         response.total = Some(response.body.len() as u64);

@@ -185,12 +185,15 @@ fn fields_that_are_not_wanted_do_not_come_through_in_any_form() {
     let kept = r#"{"id":1.0}"#;
     let expected = format!(r#"{{"content":[{}],"structuredContent":{kept}}}"#, text(kept));
     check(&presenter, response(200, JSON, r#"{"secret":"s","id":1.0}"#), &expected);
-    let refused = failed("HTTP 200, but the answer is not shown: its fields cannot be told apart");
+    let refused = failed("HTTP 200, but the answer is not shown: it is not JSON whose members can be chosen");
     let mut cut = response(200, JSON, r#"{"secret":"s","id":1}"#);
     cut.total = None;
     check(&presenter, cut, &refused);
     check(&presenter, response(200, JSON, r#"{"secret":"s","#), &refused);
     check(&presenter, response(200, JSON, r#"{"id":1,"id":"s"}"#), &refused);
+    check(&presenter, response(200, "text/html", "s"), &refused);
+    check(&presenter, response(200, "", &b"\x1f\x8b"[..]), &refused);
+    check(&presenter, response(204, "", ""), &format!(r#"{{"content":[{}]}}"#, text("")));
     check(&presenter, response(400, JSON, r#"{"why":"s"}"#), &failed("HTTP 400\n{\"why\":\"s\"}"));
     assert_eq!(presenter.keep(), MAX_BODY_BYTES);
 }
