@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot run has failed")]
 #![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
 
+mod apis;
 mod commands;
 mod http_sessions;
 mod lifeline;
 mod reload;
 mod serve;
+mod shop;
 mod stdio;
 mod support;

@@ -10,13 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Folder, Serving, fake, gatewayd};
+use crate::support::{Folder, PATIENCE, Serving, WATCHED, fake, gatewayd, has, logged, until, write};
 use gateway_testkit::client::{Answer, HttpClient, Messages, Speaks, StdioClient};
 use tokio::time::timeout;
 
-/// Long enough for a machine that is busy; nothing here waits for it when all is well.
-const PATIENCE: Duration = Duration::from_secs(30);
-const WATCHED: [&str; 2] = ["--watch-interval", "50ms"];
 const LISTEN: &str = r#"{"notifications":{"toolsListChanged":true}}"#;
 
 /// A server that counts its calls, each client's by themselves.
@@ -24,32 +21,8 @@ fn kept() -> String {
     fake("kept", &["--era", "legacy"])
 }
 
-/// Puts another configuration in the place of the one there, as editors do.
-fn write(folder: &Folder, config: &str) {
-    let new = folder.config().with_extension("new");
-    std::fs::write(&new, config).unwrap();
-    std::fs::rename(new, folder.config()).unwrap();
-}
-
 fn hang_up(process: u32) {
     assert!(Command::new("kill").args(["-HUP", &process.to_string()]).status().unwrap().success());
-}
-
-async fn until(what: &str, serving: &Serving, mut holds: impl AsyncFnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !holds().await {
-        assert!(Instant::now() < end, "{what} does not come true:\n{}", serving.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-async fn logged(serving: &Serving, what: &str, times: usize) {
-    until(what, serving, async || serving.log().matches(what).count() >= times).await;
-}
-
-async fn has(client: &HttpClient, tool: &str) -> bool {
-    let listed = client.request("\"list\"", "tools/list", "{}").await.unwrap();
-    listed.text.contains(&format!(r#""name":"{tool}""#))
 }
 
 async fn told(stream: &mut Messages<'_>, serving: &Serving) {

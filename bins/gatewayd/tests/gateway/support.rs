@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gateway_testkit::client::HttpClient;
+
 /// The program, ready to be given arguments. Nothing of the test's environment configures it.
 pub(crate) fn gatewayd() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gatewayd"));
@@ -117,4 +119,31 @@ pub(crate) fn toml(argv: &[String]) -> String {
 pub(crate) fn fake(name: &str, switches: &[&str]) -> String {
     let command = toml(&gateway_testkit::stdio::command(switches));
     format!("[downstreams.{name}]\ncommand = {command}\n")
+}
+
+/// Long enough for a machine that is busy; nothing here waits for it when all is well.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const WATCHED: [&str; 2] = ["--watch-interval", "50ms"];
+/// Puts another configuration in the place of the one there, as editors do.
+pub(crate) fn write(folder: &Folder, config: &str) {
+    let new = folder.config().with_extension("new");
+    std::fs::write(&new, config).unwrap();
+    std::fs::rename(new, folder.config()).unwrap();
+}
+
+pub(crate) async fn until(what: &str, serving: &Serving, mut holds: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < end, "{what} does not come true:\n{}", serving.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+pub(crate) async fn logged(serving: &Serving, what: &str, times: usize) {
+    until(what, serving, async || serving.log().matches(what).count() >= times).await;
+}
+
+pub(crate) async fn has(client: &HttpClient, tool: &str) -> bool {
+    let listed = client.request("\"list\"", "tools/list", "{}").await.unwrap();
+    listed.text.contains(&format!(r#""name":"{tool}""#))
 }

@@ -175,7 +175,8 @@ impl RawObject {
     }
 
     fn name(&self, member: &Member) -> Cow<'_, str> {
-        decode(self.as_str().get(member.key.clone()).unwrap_or("\"\""))
+        // Only the name is looked at: checking the whole object again for each name would take time squared.
+        decode(str::from_utf8(&self.raw.as_bytes()[member.key.clone()]).unwrap_or("\"\""))
     }
 
     fn repeated(&self) -> Option<String> {

@@ -111,7 +111,7 @@ impl Api {
         let (taken, skipped) = (report.taken.len(), report.skipped.len());
         tracing::info!(%downstream, taken, skipped, "description of the API read");
         for note in &report.notes {
-            tracing::warn!(%downstream, note, "description of the API");
+            tracing::warn!(%downstream, note, "about the description of the API");
         }
     }
 
@@ -131,6 +131,13 @@ impl Api {
     /// Keeps the task that `start` starts, if there is none yet.
     pub(super) fn watch_with(&self, start: impl FnOnce() -> AbortHandle) {
         locked(&self.watch).get_or_insert_with(start);
+    }
+
+    /// Scheme, host and port, for the operator.
+    pub(super) fn place(&self) -> String {
+        let uri = self.config.executor.base.uri();
+        let host = uri.authority().map_or("", http::uri::Authority::as_str);
+        format!("{}://{host}", uri.scheme_str().unwrap_or_default())
     }
 
     /// Looks whether the API can be reached, and tells.

@@ -113,7 +113,8 @@ impl DownstreamSession for ApiSession {
         }
         let loaded = self.api.load().await.map_err(|fault| fault.before(&self.api.config.name))?;
         let trouble = self.api.reachability().trouble();
-        let remark = trouble.map(|reason| format!("the API cannot be reached: {reason}"));
+        let remark =
+            trouble.map(|reason| format!("the API at {} cannot be reached: {reason}", self.api.place()));
         Ok(ListPage {
             items: loaded.definitions(),
             skipped: remark.into_iter().collect(),

@@ -12,6 +12,8 @@ mod paths;
 mod reading;
 mod schema;
 mod source;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use limits::Limits;

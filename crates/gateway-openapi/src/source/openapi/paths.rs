@@ -7,7 +7,7 @@ use super::{
     fault::Fault,
     library::{Item, Node},
     object::object,
-    operation::{Draft, PathItem, Reader, placeholders},
+    operation::{Draft, PathItem, Reader, Template},
 };
 use crate::ir::{Method, Skipped};
 
@@ -53,13 +53,12 @@ impl Found {
             Err(fault) => return self.skip("*", path, None, &fault),
         };
         self.others(path, &item);
-        let placeholders = placeholders(path);
         let methods = Method::ALL.into_iter().filter_map(|method| {
             let name = method.as_str().to_ascii_lowercase();
             Some((method, item.get_here_or_there(&name)?))
         });
         let methods: Vec<_> = methods.collect();
-        let at = placeholders.map(|placeholders| PathItem { path, placeholders, item });
+        let at = Template::parse(path).map(|template| PathItem { text: path, template, item });
         for (method, node) in methods {
             let draft = match &at {
                 Ok(at) => reader.operation(method, at, &node),

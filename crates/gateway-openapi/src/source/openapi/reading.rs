@@ -6,6 +6,7 @@ use gateway_domain::RawObject;
 use super::{
     Limits,
     document::{self, Version},
+    fault::Fault,
     library::{Resolver, Shelf, Wanted},
     object::{object, text},
     operation::{Reader, schemes},
@@ -13,7 +14,7 @@ use super::{
     text,
 };
 use crate::{
-    ir::{Listing, Skipped},
+    ir::{Listing, Operation, Skipped},
     source::SourceError,
 };
 
@@ -91,27 +92,28 @@ fn outlines(root: &RawObject) -> Listing {
 
 /// Takes the operations whose references all lead somewhere.
 fn complete(found: Found, mut reader: Reader<'_>, listing: &mut Listing) -> Result<(), Exhausted> {
-    let Found { mut drafts, skipped } = found;
+    let Found { drafts, skipped } = found;
     listing.skipped = skipped;
     reader.schemas.complete();
-    let mut outputs = Vec::with_capacity(drafts.len());
-    for draft in &mut drafts {
-        draft.with_output(&mut reader.schemas, &mut outputs);
+    let mut with_outputs = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let outputs = draft.converted_outputs(&mut reader.schemas);
+        with_outputs.push((draft, outputs));
     }
     if reader.schemas.is_exhausted() {
         return Err(Exhausted("bytes of schemas and texts"));
     }
     let finished = reader.schemas.finish();
-    for (draft, outputs) in drafts.into_iter().zip(outputs) {
-        match draft.finish(&finished, &outputs) {
-            Ok(operation) => listing.operations.push(operation),
-            Err((operation, fault)) => listing.skipped.push(Skipped {
-                method: operation.method.to_string(),
-                path: operation.path,
-                id: Some(operation.id),
-                reason: fault.to_string(),
-            }),
+    for (draft, outputs) in with_outputs {
+        match draft.fault(&finished) {
+            Some(fault) => listing.skipped.push(left_out(draft.finish(&finished, &[]), &fault)),
+            None => listing.operations.push(draft.finish(&finished, &outputs)),
         }
     }
     Ok(())
+}
+
+fn left_out(operation: Operation, fault: &Fault) -> Skipped {
+    let method = operation.method.to_string();
+    Skipped { method, path: operation.path, id: Some(operation.id), reason: fault.to_string() }
 }

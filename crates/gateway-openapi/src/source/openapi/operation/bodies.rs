@@ -59,6 +59,7 @@ impl Reader<'_> {
             Way::Binary => BodyFormat::Binary,
         };
         let schema = self.body_schema(&offer, inputs);
+        let schema = schema.map(|schema| forms::with_files(schema, &format, &offer, self));
         let media_type = sent_as(&offer);
         Ok(Some(Body { required, description, media_type, schema, format }))
     }

@@ -1,10 +1,10 @@
 //! How the members of a form are written (OpenAPI 3.1 §4.8.15).
 
-use gateway_domain::RawObject;
+use gateway_domain::{RawJson, RawObject};
 
-use super::bodies::Offer;
+use super::{Reader, bodies::Offer};
 use crate::{
-    ir::{Field, Location, ParamFormat, Style},
+    ir::{BodyFormat, Field, Location, ParamFormat, Style},
     source::openapi::{
         document::Version,
         library::{Node, Resolver},
@@ -31,7 +31,7 @@ pub(super) fn fields(
         let media_type = given.or_else(|| own_media_type(&node, resolver)).and_then(|list| single(&list));
         let field = Field {
             is_file: is_multipart && is_file(&node, media_type.as_deref(), resolver, version),
-            format: encoding.as_ref().and_then(|encoding| style(encoding)),
+            format: encoding.as_ref().and_then(style),
             media_type: media_type.filter(|media_type| !media::is_range(media_type)),
             name,
         };
@@ -40,6 +40,30 @@ pub(super) fn fields(
         }
     }
     fields
+}
+
+/// The schema of a form, which says of files that only their media type shows that they are base64.
+pub(super) fn with_files(
+    schema: RawJson,
+    format: &BodyFormat,
+    offer: &Offer,
+    reader: &Reader<'_>,
+) -> RawJson {
+    let (BodyFormat::Multipart(fields), Some(node)) = (format, &offer.schema) else { return schema };
+    let shapes = properties(node, reader.resolver);
+    let is_told = |name: &str| {
+        let node = shapes.iter().find(|(known, _)| known == name).map(|(_, node)| node);
+        node.is_some_and(|node| Shape::of(node, reader.resolver, reader.version) == Shape::File)
+    };
+    let untold = fields.iter().filter(|field| field.is_file && !is_told(&field.name));
+    let members: Vec<_> = untold
+        .map(|field| format!(r#"{}:{{"contentEncoding":"base64"}}"#, RawJson::string(&field.name)))
+        .collect();
+    if members.is_empty() {
+        return schema;
+    }
+    let both = format!(r#"{{"allOf":[{schema},{{"properties":{{{}}}}}]}}"#, members.join(","));
+    RawJson::parse(both).unwrap_or(schema)
 }
 
 /// The first of a list of media types.

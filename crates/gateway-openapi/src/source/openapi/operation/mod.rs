@@ -13,4 +13,4 @@ mod tests;
 
 pub(super) use reader::{Draft, Inputs, PathItem, Reader};
 pub(super) use requirements::schemes;
-pub(super) use template::placeholders;
+pub(super) use template::Template;

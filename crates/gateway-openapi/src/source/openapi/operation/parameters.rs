@@ -2,7 +2,7 @@
 
 use gateway_domain::RawJson;
 
-use super::{Inputs, Reader};
+use super::{Inputs, Reader, Template};
 use crate::{
     ir::{Location, Param, ParamFormat, Style},
     source::openapi::{
@@ -28,12 +28,20 @@ struct Draft {
     may_be_empty: bool,
 }
 
+impl Draft {
+    fn made(name: &str, location: Location, schema: &str) -> Self {
+        let mut param = Param::new(name, location);
+        param.schema = RawJson::parse(schema.to_owned()).ok();
+        Self { param, schema: None, may_be_empty: false }
+    }
+}
+
 impl Reader<'_> {
     /// Reads lists of parameters, the one of the path item first.
     pub(super) fn parameters(
         &mut self,
         lists: [Option<Node>; 2],
-        placeholders: &[&str],
+        template: &Template<'_>,
         inputs: &mut Inputs,
     ) -> Result<Vec<Param>, Fault> {
         let mut drafts: Vec<Draft> = Vec::new();
@@ -46,7 +54,8 @@ impl Reader<'_> {
                 }
             }
         }
-        agree(&mut drafts, placeholders);
+        agree(&mut drafts, &template.placeholders);
+        fix(&mut drafts, &template.query);
         check_query(&drafts)?;
         Ok(drafts.into_iter().map(|draft| self.converted(draft, inputs)).collect())
     }
@@ -135,9 +144,21 @@ fn agree(drafts: &mut Vec<Draft>, placeholders: &[&str]) {
     for name in placeholders {
         let is_declared = |draft: &Draft| draft.param.location == Location::Path && draft.param.name == *name;
         if !drafts.iter().any(is_declared) {
-            let mut param = Param::new(*name, Location::Path);
-            param.schema = RawJson::parse(r#"{"type":"string"}"#).ok();
-            drafts.push(Draft { param, schema: None, may_be_empty: false });
+            drafts.push(Draft::made(name, Location::Path, r#"{"type":"string"}"#));
+        }
+    }
+}
+
+/// A query in the path is sent like any other: it is a parameter with one possible value.
+fn fix(drafts: &mut Vec<Draft>, query: &[(String, String)]) {
+    for (name, value) in query {
+        let is_declared =
+            |draft: &Draft| draft.param.location == Location::Query && draft.param.name == *name;
+        if !drafts.iter().any(is_declared) {
+            let schema = format!(r#"{{"type":"string","const":{}}}"#, RawJson::string(value));
+            let mut draft = Draft::made(name, Location::Query, &schema);
+            draft.param.required = true;
+            drafts.push(draft);
         }
     }
 }

@@ -2,7 +2,7 @@ use std::{borrow::Cow, rc::Rc};
 
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use super::{identity, requirements};
+use super::{identity, requirements, template::Template};
 use crate::{
     ir::{Definitions, Method, Operation, Requirement},
     source::openapi::{
@@ -40,8 +40,9 @@ pub(crate) struct Inputs(Vec<(String, Rc<Converted>)>);
 /// A path and what its operations have in common.
 #[derive(Debug)]
 pub(crate) struct PathItem<'p> {
-    pub(crate) path: &'p str,
-    pub(crate) placeholders: Vec<&'p str>,
+    /// As the document writes it, which is what ids are made of.
+    pub(crate) text: &'p str,
+    pub(crate) template: Template<'p>,
     pub(crate) item: Item,
 }
 
@@ -78,10 +79,13 @@ impl<'a> Reader<'a> {
         let members = item.object();
         let mut inputs = Inputs::default();
         let lists = [at.item.get_here_or_there("parameters"), item.get("parameters")];
-        let params = self.parameters(lists, &at.placeholders, &mut inputs)?;
+        let params = self.parameters(lists, &at.template, &mut inputs)?;
         let body = self.body(&item, &mut inputs)?;
-        let mut operation =
-            Operation::new(identity::id(operation_id(members).as_deref(), method, at.path), method, at.path);
+        let mut operation = Operation::new(
+            identity::id(operation_id(members).as_deref(), method, at.text),
+            method,
+            at.template.path,
+        );
         let shared =
             |name| at.item.get_here_or_there(name).and_then(|value| value.value.to_text().map(trimmed));
         operation.summary = text(members, "summary").or_else(|| shared("summary").flatten());
@@ -117,28 +121,22 @@ impl<'a> Reader<'a> {
 }
 
 impl Draft {
-    /// The operation with the schema of its output.
-    pub(crate) fn with_output(&mut self, schemas: &mut Schemas<'_>, outputs: &mut Vec<Vec<Rc<Converted>>>) {
-        outputs.push(self.outputs.iter().map(|node| schemas.for_output(node)).collect());
+    /// Its schemas of what it answers.
+    pub(crate) fn converted_outputs(&self, schemas: &mut Schemas<'_>) -> Vec<Rc<Converted>> {
+        self.outputs.iter().map(|node| schemas.for_output(node)).collect()
     }
 
-    /// The operation, if everything that is sent is known. What it answers need not be: an operation can be called
-    /// without.
-    pub(crate) fn finish(
-        mut self,
-        finished: &Finished,
-        outputs: &[Rc<Converted>],
-    ) -> Result<Operation, (Operation, Fault)> {
-        for (what, converted) in &self.inputs.0 {
-            if let Some(fault) = finished.fault(converted) {
-                let fault = fault.within(what);
-                return Err((self.operation, fault));
-            }
-        }
+    /// Why it cannot be used, if something that is sent is not known.
+    pub(crate) fn fault(&self, finished: &Finished) -> Option<Fault> {
+        self.inputs.0.iter().find_map(|(what, converted)| Some(finished.fault(converted)?.within(what)))
+    }
+
+    /// The operation. What it answers need not be known: it can be called without.
+    pub(crate) fn finish(mut self, finished: &Finished, outputs: &[Rc<Converted>]) -> Operation {
         let is_known = outputs.iter().all(|output| finished.fault(output).is_none());
         self.operation.output = if is_known { either(outputs) } else { None };
         self.operation.definitions = Definitions::clone(&finished.definitions);
-        Ok(self.operation)
+        self.operation
     }
 }
 
