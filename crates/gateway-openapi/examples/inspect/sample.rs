@@ -60,18 +60,19 @@ fn of_type(members: &Map<String, Value>, root: &Value, depth: usize) -> Value {
     }
 }
 
+/// What is required; inside of other values at least one member, if there is any: some must not be empty.
 fn object(members: &Map<String, Value>, root: &Value, depth: usize) -> Value {
     let required = members.get("required").and_then(Value::as_array).into_iter().flatten();
-    let properties = members.get("properties");
+    let mut names: Vec<_> = required.filter_map(Value::as_str).collect();
+    let properties = members.get("properties").and_then(Value::as_object);
+    if depth > 0 && names.is_empty() {
+        names.extend(properties.and_then(|properties| properties.keys().next()).map(String::as_str));
+    }
     let sample = |name: &str| {
         let schema = properties.and_then(|properties| properties.get(name));
         schema.map_or_else(|| json!("x"), |schema| value(schema, root, depth + 1))
     };
-    required
-        .filter_map(Value::as_str)
-        .map(|name| (name.to_owned(), sample(name)))
-        .collect::<Map<_, _>>()
-        .into()
+    names.into_iter().map(|name| (name.to_owned(), sample(name))).collect::<Map<_, _>>().into()
 }
 
 fn number(members: &Map<String, Value>) -> Value {
