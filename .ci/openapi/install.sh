@@ -27,7 +27,7 @@ say() { echo "install: $*" >&2; }
 unpack() {
   local folder=$TMPDIR/packages/$1 paths
   mkdir -p "$folder"
-  mapfile -t paths < <(awk -v name="$1" '$1 !~ /^#/ && $2 == name { print $3 }' "$pins/documents.txt")
+  mapfile -t paths < <(awk -v name="$1" '$1 !~ /^#/ && $2 == name { print $4 }' "$pins/documents.txt" | sort -u)
   case $2 in
     *.whl) python3 -m zipfile -e "$2" "$folder" ;;
     *) tar xzf "$2" -C "$folder" "${paths[@]}" ;;
@@ -50,7 +50,7 @@ for file in "$TMPDIR"/wheels/*.whl; do
   unpack "${name//_/-}" "$file"
 done
 
-while read -r document package path; do
+while read -r document package _ path; do
   case $document in '' | '#'*) continue ;; esac
   case $path in
     *.gz) gzip -dc "$TMPDIR/packages/$package/$path" >"$new/documents/$document" ;;
@@ -58,8 +58,7 @@ while read -r document package path; do
   esac
 done <"$pins/documents.txt"
 
-# No package has a petstore of 3.2 yet; one of 3.1 is one if it says so.
-sed 's/"openapi": "3\.1\.0"/"openapi": "3.2.0"/' "$new/documents/petstore-3.1.json" >"$new/documents/petstore-3.2.json"
+sed -i 's/"openapi": "3\.1\.0"/"openapi": "3.2.0"/' "$new/documents/petstore-3.2.json"
 grep -q '"openapi": "3.2.0"' "$new/documents/petstore-3.2.json"
 
 rm -rf "$TMPDIR"
