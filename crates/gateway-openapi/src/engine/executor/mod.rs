@@ -55,10 +55,14 @@ impl Executor {
         Self { config }
     }
 
-    /// Names that no argument may have: those of the static headers, and those of the API's credentials (E-W11).
+    /// Names that no argument may have: those of the static headers and the cookies in them, and those of the API's
+    /// credentials (E-W11).
     pub fn reserved(&self) -> Reserved {
         let mut reserved = self.config.credentials.reserved().clone();
-        reserved.headers.extend(self.config.headers.iter().map(|(name, _)| name.clone()));
+        let headers = &self.config.headers;
+        reserved.headers.extend(headers.iter().map(|(name, _)| name.clone()));
+        let cookies = headers.iter().filter(|(name, _)| name == header::COOKIE);
+        reserved.cookies.extend(cookies.flat_map(|(_, line)| request::cookie_names(line)));
         reserved
     }
 
@@ -77,14 +81,6 @@ impl Executor {
         let terms = Terms { timeout: self.config.timeout, keep: MAX_BODY_BYTES };
         let called = self.execute(operation, &inputs, arguments, context, terms).await;
         called.map_err(|failed| failed.error)
-    }
-
-    /// Whether the API can be reached, without asking it anything.
-    ///
-    /// # Errors
-    /// Why not.
-    pub async fn reach(&self) -> Result<(), ClientError> {
-        self.config.client.reach().await
     }
 
     pub(crate) fn timeout(&self) -> Duration {

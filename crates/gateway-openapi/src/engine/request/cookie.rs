@@ -1,6 +1,7 @@
 //! The `Cookie` header out of arguments (E-W7).
 
 use gateway_domain::RawJson;
+use http::HeaderValue;
 
 use super::{
     encode::component,
@@ -29,6 +30,16 @@ pub(super) fn param(param: &Param, value: &RawJson) -> Result<Vec<Member>, CallE
     let (key, is_free) = (first.key.clone(), first.is_free);
     let text = members.into_iter().map(|member| member.text).collect::<Vec<_>>().join("&");
     Ok(vec![Member { key, text, is_free }])
+}
+
+/// The names in a `Cookie` header, as they stand there.
+pub(in crate::engine) fn names(line: &HeaderValue) -> impl Iterator<Item = String> {
+    let pairs = line.as_bytes().split(|byte| *byte == b';');
+    let name = |pair: &[u8]| {
+        let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+        String::from_utf8_lossy(name).into_owned()
+    };
+    pairs.map(name).filter(|name| !name.is_empty())
 }
 
 /// `name=a,b`; exploded `name=a; name=b` and `k=v`.

@@ -112,8 +112,11 @@ fn cookies(asked: &Asked<'_>) -> Result<Option<HeaderValue>, CallError> {
 
 /// Refuses an object whose members would become credentials or another cookie.
 fn check_free(param: &Param, members: &[Member], asked: &Asked<'_>) -> Result<(), CallError> {
+    let lines = asked.extras.headers.iter().filter(|(name, _)| name == COOKIE);
+    let fixed: Vec<_> = lines.flat_map(|(_, line)| cookie::names(line)).collect();
     let is_taken = |name: &str| {
-        asked.extras.cookies.iter().any(|(other, _)| other == name)
+        fixed.iter().any(|other| other == name)
+            || asked.extras.cookies.iter().any(|(other, _)| other == name)
             || asked.inputs.reserved().cookies.contains(name)
             || asked.declared(Location::Cookie, param).any(|other| other == name)
     };

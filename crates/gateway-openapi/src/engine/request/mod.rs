@@ -18,6 +18,7 @@ use gateway_domain::{RawJson, RawObject};
 use http::{HeaderName, HeaderValue, Method};
 
 pub use self::base::{BaseUrl, BaseUrlError};
+pub(super) use self::cookie::names as cookie_names;
 use super::{CallError, Extras, Inputs, inputs::Origin};
 use crate::ir::{Location, Operation, Param};
 

@@ -134,7 +134,7 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
     let extras = Extras {
         query: vec![("api_key".into(), "s".into())],
         cookies: vec![("sid".into(), "s".into())],
-        ..Extras::default()
+        headers: vec![(http::header::COOKIE, http::HeaderValue::from_static("first=1; second = 2;"))],
     };
     let base = BaseUrl::parse("http://api.test").unwrap();
     let build =
@@ -143,7 +143,7 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
         let refused = build("q", &format!(r#"{{"{member}":"x"}}"#));
         assert!(matches!(refused, Err(CallError::Arguments { .. })), "{member}");
     }
-    for member in ["session", "sid", "theme", ""] {
+    for member in ["session", "sid", "theme", "first", "second", ""] {
         let refused = build("c", &format!(r#"{{"{member}":"x"}}"#));
         assert!(matches!(refused, Err(CallError::Arguments { .. })), "{member}");
     }
