@@ -26,7 +26,8 @@ fn lines(request: &http::Request<bytes::Bytes>) -> Vec<String> {
 fn a_request_says_who_asks_and_what_for() {
     let request = request(&operation("/", vec![]), &object(&[]), &Extras::default()).unwrap();
     let agent = format!("user-agent: gatewayd/{}", env!("CARGO_PKG_VERSION"));
-    assert_eq!(lines(&request), ["accept: application/json, */*;q=0.8".to_owned(), agent]);
+    let accept = "accept: application/json, */*;q=0.8";
+    assert_eq!(lines(&request), [accept, "content-length: 0", &agent]);
     assert_eq!(request.method(), http::Method::POST);
     assert!(request.body().is_empty());
 }
@@ -54,6 +55,7 @@ fn static_headers_go_over_arguments_and_those_of_the_call_over_both() {
     let expected = [
         "accept: text/csv",
         "authorization: Bearer caller",
+        "content-length: 0",
         "x-a: argument",
         "x-b: static",
         "x-c: call",
