@@ -95,9 +95,12 @@ impl<'a> Asked<'a> {
 
     fn body(&self) -> Result<Option<(HeaderValue, Bytes)>, CallError> {
         let (Some(body), Some(origin)) = (&self.operation.body, self.inputs.body()) else { return Ok(None) };
-        match self.value(origin, body.required)? {
-            Some(value) => body::write(body, &value),
-            None => Ok(None),
+        let Some(value) = self.value(origin, body.required)? else { return Ok(None) };
+        match body::write(body, &value)? {
+            None if body.required => Err(CallError::Arguments {
+                reason: "the body must not be null: it is required".into(),
+            }),
+            written => Ok(written),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{
     Asked, BaseUrl,
     path::{self, Template},
     query::{self, Member},
-    value::unfit,
+    value::{check_present, unfit},
 };
 use crate::{
     engine::{CallError, inputs::reserves},
@@ -64,6 +64,7 @@ fn members(template: &Template<'_>, asked: &Asked<'_>) -> Result<String, CallErr
     for location in [Location::Query, Location::QueryString] {
         for (param, value) in asked.params(location)? {
             let written = query::param(param, &value)?;
+            check_present(param, !written.is_empty())?;
             check_free(param, &written, asked)?;
             members.extend(written);
         }

@@ -130,6 +130,15 @@ fn a_body_is_sent_only_if_it_is_declared_and_given() {
     operation.body.as_mut().unwrap().required = true;
     let refused = request(&operation, &object(&[]), &Extras::default());
     assert_eq!(refused.unwrap_err(), CallError::Arguments { reason: "missing: body".into() });
+    let null = object(&[("body", "null")]);
+    assert_eq!(request(&operation, &null, &Extras::default()).unwrap().body(), "null");
+    for format in
+        [BodyFormat::Form(vec![]), BodyFormat::Multipart(vec![]), BodyFormat::Text, BodyFormat::Binary]
+    {
+        operation.body.as_mut().unwrap().format = format;
+        let refused = request(&operation, &null, &Extras::default());
+        assert!(matches!(refused, Err(CallError::Arguments { .. })), "{refused:?}");
+    }
     operation.body = None;
     let none = request(&operation, &object(&[("body", "1")]), &Extras::default()).unwrap();
     assert!(none.body().is_empty());
