@@ -121,6 +121,7 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
         vec![
             free("q", form(), Location::Query),
             free("c", form(), Location::Cookie),
+            free("d", styled(Style::Cookie, true), Location::Cookie),
             param("limit", Location::Query, form()),
             param("theme", Location::Cookie, form()),
         ],
@@ -143,14 +144,51 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
         let refused = build("q", &format!(r#"{{"{member}":"x"}}"#));
         assert!(matches!(refused, Err(CallError::Arguments { .. })), "{member}");
     }
-    for member in ["session", "sid", "theme", "first", "second", ""] {
-        let refused = build("c", &format!(r#"{{"{member}":"x"}}"#));
-        assert!(matches!(refused, Err(CallError::Arguments { .. })), "{member}");
+    let taken = "must not have a member that is called like another cookie";
+    let rows = ["session", "sid", "theme", "first", "second"].map(|member| (member, taken));
+    let nameless = [("", "must not have a member without a name: no cookie is without")];
+    for (member, reason) in rows.into_iter().chain(nameless) {
+        for value in [format!(r#"{{"{member}":"x"}}"#), format!(r#"{{"a":"x","{member}":"y"}}"#)] {
+            for name in ["c", "d"] {
+                let reason = format!("`{name}` {reason}");
+                assert_eq!(build(name, &value).unwrap_err(), CallError::Arguments { reason }, "{value}");
+            }
+        }
     }
     assert_eq!(
         build("q", r#"{"q":1,"other":2}"#).unwrap().uri().query(),
         Some("api_key=s&fixed=1&other=2&q=1")
     );
+}
+
+#[test]
+fn a_deep_object_cannot_become_another_parameter() {
+    let operation = operation(
+        "/?filter[fixed]=1",
+        vec![
+            param("filter", Location::Query, styled(Style::DeepObject, true)),
+            Param::new("filter[tenant]", Location::Query),
+            Param::new("filter[a][b]", Location::Query),
+        ],
+    );
+    let build = |value: &str| request(&operation, &object(&[("filter", value)]), &Extras::default());
+    for value in [
+        r#"{"tenant":1}"#,
+        r#"{"TENANT":1}"#,
+        r#"{"x":1,"tenant":{"y":1}}"#,
+        r#"{"tenant":[1]}"#,
+        r#"{"fixed":1}"#,
+        r#"{"a":1}"#,
+        r#"{"a":{"b":1}}"#,
+    ] {
+        assert!(matches!(build(value), Err(CallError::Arguments { .. })), "{value}");
+    }
+    let sent = build(r#"{"tenants":1,"a":{"c":2}}"#).unwrap();
+    let sent = sent.uri().query().unwrap().replace("%5B", "[").replace("%5D", "]");
+    assert_eq!(sent, "filter[a][c]=2&filter[fixed]=1&filter[tenants]=1");
+    let secret = Extras { query: vec![("filter[key]".into(), "s".into())], ..Extras::default() };
+    let refused = request(&operation, &object(&[("filter", r#"{"key":1}"#)]), &secret);
+    assert!(matches!(refused, Err(CallError::Arguments { .. })));
 }
 
 #[test]
