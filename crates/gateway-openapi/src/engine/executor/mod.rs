@@ -17,7 +17,7 @@ use super::{
     CallContext, CallError, ClientError, Extras, Inputs, MAX_SCHEMA_BYTES, Reserved, Response, ResponseBody,
     request, response::MediaType,
 };
-use crate::ir::Operation;
+use crate::ir::{Location, Operation};
 
 /// As good as never, and still a time that can be computed with.
 const AGES: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -59,10 +59,16 @@ impl Executor {
     /// credentials (E-W11).
     pub fn reserved(&self) -> Reserved {
         let mut reserved = self.config.credentials.reserved().clone();
-        let headers = &self.config.headers;
-        reserved.headers.extend(headers.iter().map(|(name, _)| name.clone()));
-        let cookies = headers.iter().filter(|(name, _)| name == header::COOKIE);
-        reserved.cookies.extend(cookies.flat_map(|(_, line)| request::cookie_names(line)));
+        for (name, line) in &self.config.headers {
+            reserved.headers.insert(name.clone());
+            reserved.unset.remove(&(Location::Header, name.as_str().to_owned()));
+            if name == header::COOKIE {
+                for cookie in request::cookie_names(line) {
+                    reserved.unset.remove(&(Location::Cookie, cookie.clone()));
+                    reserved.cookies.insert(cookie);
+                }
+            }
+        }
         reserved
     }
 

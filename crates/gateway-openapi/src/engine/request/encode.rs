@@ -111,6 +111,11 @@ pub(super) fn decode(text: &str) -> Vec<u8> {
     percent_decode_str(text).collect()
 }
 
+/// Whether a path, as it stands in a URL, leads elsewhere than it says.
+pub(in crate::engine) fn has_dots(path: &str) -> bool {
+    is_dotted(path.as_bytes()) || is_dotted(&decode(path))
+}
+
 /// Whether there is a `.` or `..` between slashes of either kind, alone or before what some servers cut off: path
 /// parameters (`..;x`), a query or a fragment.
 pub(super) fn is_dotted(segment: &[u8]) -> bool {

@@ -1,6 +1,6 @@
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{ACCEPT, CONTENT_TYPE, COOKIE, USER_AGENT},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, USER_AGENT},
 };
 
 use super::{Asked, cookie, encode, header, query::Member, value::{check_present, unfit}};
@@ -51,7 +51,7 @@ pub(super) fn write(
         set(&mut headers, COOKIE, value)?;
     }
     replace(&mut headers, asked.extras.headers.iter().filter(|(name, _)| name != COOKIE))?;
-    replace(&mut headers, per_call.iter())?;
+    replace(&mut headers, per_call.iter().filter(|(name, _)| !is_of_another(name)))?;
     if let Some(content_type) = content_type {
         set(&mut headers, CONTENT_TYPE, content_type)?;
     }
@@ -62,6 +62,15 @@ pub(super) fn write(
         });
     }
     Ok(headers)
+}
+
+/// Headers of a call come from somebody else's request, as when a client's are passed on. What belongs to that one's
+/// connection (RFC 9110 §7.6.1), server or body is not for the API.
+fn is_of_another(name: &HeaderName) -> bool {
+    name == HOST
+        || name == CONTENT_ENCODING
+        || name == "http2-settings"
+        || name.as_str().starts_with("proxy-")
 }
 
 fn set(headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) -> Result<(), CallError> {

@@ -18,7 +18,7 @@ use gateway_domain::{RawJson, RawObject};
 use http::{HeaderName, HeaderValue, Method, header::CONTENT_LENGTH};
 
 pub use self::base::{BaseUrl, BaseUrlError};
-pub(super) use self::cookie::names as cookie_names;
+pub(super) use self::{cookie::names as cookie_names, encode::has_dots};
 use super::{CallError, Extras, Inputs, inputs::Origin};
 use crate::ir::{Location, Operation, Param};
 

@@ -25,6 +25,9 @@ pub(super) fn write(base: &BaseUrl, asked: &Asked<'_>) -> Result<Uri, CallError>
         })
     };
     let path = path::write(&template, &value)?;
+    if base.prefix().is_empty() && path.starts_with("//") {
+        return Err(astray("its path would begin with two slashes, as the name of a server does"));
+    }
     let query = members(&template, asked)?;
     let text = match query.is_empty() {
         true => format!("{}{}{path}", base.origin(), base.prefix()),

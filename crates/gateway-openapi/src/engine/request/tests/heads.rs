@@ -47,7 +47,11 @@ fn static_headers_go_over_arguments_and_those_of_the_call_over_both() {
         ],
         ..Extras::default()
     };
-    let per_call = [pair("x-c", "call"), pair("content-length", "7"), pair("authorization", "Bearer caller")];
+    let mut per_call = vec![pair("x-c", "call"), pair("authorization", "Bearer caller")];
+    per_call.extend(
+        ["host", "content-length", "content-encoding", "connection", "te", "proxy-authorization", "upgrade"]
+            .map(|name| pair(name, "7")),
+    );
     let base = BaseUrl::parse("http://api.test").unwrap();
     let arguments = object(&[("X-A", r#""argument""#), ("X-B", r#""argument""#)]);
     let request = build(&base, &operation, &inputs(&operation), &arguments, &extras, &per_call).unwrap();

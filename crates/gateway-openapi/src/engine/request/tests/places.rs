@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BaseUrl, build, object, operation, param, raw, request, styled};
+use super::{BaseUrl, build, inputs, object, operation, param, raw, request, styled};
 use crate::{
     engine::{Argument, CallError, Extras, Inputs, Reserved},
     ir::{Location, Param, ParamFormat, Style},
@@ -69,6 +69,22 @@ fn paths_are_those_of_the_operation() {
     for template in ["/{unknown}", "/../a", "/a/./b", "/%2e%2e/a", "/a/%252e%252e"] {
         let refused = path(template, &[("id", r#""x""#)]);
         assert!(matches!(refused, Err(CallError::Request { .. })), "{template}: {refused:?}");
+    }
+}
+
+/// A request line with `//evil.test/x` leads some servers and proxies to another host.
+#[test]
+fn a_path_does_not_begin_like_a_server() {
+    for (base, path, is_refused) in [
+        ("http://api.test", "//evil.test/x", true),
+        ("http://api.test/", "//", true),
+        ("http://api.test", "/a//b", false),
+        ("http://api.test/v1", "//evil.test/x", false),
+    ] {
+        let operation = operation(path, vec![]);
+        let base = BaseUrl::parse(base).unwrap();
+        let built = build(&base, &operation, &inputs(&operation), &object(&[]), &Extras::default(), &[]);
+        assert_eq!(matches!(built, Err(CallError::Request { .. })), is_refused, "{base} {path}");
     }
 }
 
