@@ -114,10 +114,7 @@ impl Credentials {
     }
 }
 
-fn reserved(
-    schemes: &BTreeMap<String, SecurityScheme>,
-    supplies: &BTreeMap<String, Supply>,
-) -> Reserved {
+fn reserved(schemes: &BTreeMap<String, SecurityScheme>, supplies: &BTreeMap<String, Supply>) -> Reserved {
     let mut reserved = Reserved::default();
     let mut unset = BTreeSet::from([(Location::Header, AUTHORIZATION.as_str().to_owned())]);
     for scheme in schemes.values() {

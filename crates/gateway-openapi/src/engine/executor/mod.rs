@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use gateway_domain::RawObject;
 use http::{HeaderMap, HeaderName, StatusCode, header};
+use hyper::body::Body;
 use tokio::time::{Instant, timeout_at};
 
 pub use self::config::ExecutorConfig;
@@ -116,6 +117,11 @@ impl Executor {
         if status == StatusCode::UNAUTHORIZED {
             self.config.credentials.reject(&extras);
         }
+        if status.is_success() && is_encoded(response.headers()) && !response.body().is_end_stream() {
+            let reason = "the answer is compressed, which was not asked for".into();
+            let error = CallError::Upstream(ClientError { reason, is_unsent: false });
+            return Err(Failed { status: Some(status), error });
+        }
         receive(response, until, terms.keep).await.map_err(|broken| {
             let error = match broken {
                 Broken::Late => late,
@@ -161,10 +167,18 @@ async fn receive(
     })
 }
 
+/// Whether a body is not what it would be without `Content-Encoding` and `Transfer-Encoding`. Chunks are taken off.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let lines = [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].map(|name| headers.get_all(name));
+    let mut codings = lines.iter().flatten().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    codings.any(|coding| {
+        let coding = coding.trim_ascii().to_ascii_lowercase();
+        !matches!(&coding[..], b"" | b"identity" | b"chunked")
+    })
+}
+
 /// A body that is encoded, though nobody asked for that, is not what its type says.
 fn content_type(headers: &HeaderMap) -> Option<String> {
-    let encodings = headers.get_all(header::CONTENT_ENCODING);
-    let is_plain = encodings.iter().all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    let value = headers.get(header::CONTENT_TYPE).filter(|_| is_plain)?;
+    let value = headers.get(header::CONTENT_TYPE).filter(|_| !is_encoded(headers))?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }

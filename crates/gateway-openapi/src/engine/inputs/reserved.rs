@@ -53,8 +53,7 @@ const HEADERS: [&str; 44] = [
     "x-remote-addr",
 ];
 
-const FAMILIES: [&str; 7] =
-    ["content-", "mcp-", "proxy-", "sec-", "x-envoy-", "x-forwarded-", "x-original-"];
+const FAMILIES: [&str; 7] = ["content-", "mcp-", "proxy-", "sec-", "x-envoy-", "x-forwarded-", "x-original-"];
 
 const SET: &str = "it is set by the configuration";
 const UNSET: &str = "it is for credentials, of which none are configured here";

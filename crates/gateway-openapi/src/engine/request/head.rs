@@ -3,7 +3,11 @@ use http::{
     header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, USER_AGENT},
 };
 
-use super::{Asked, cookie, encode, header, query::Member, value::{check_present, unfit}};
+use super::{
+    Asked, cookie, encode, header,
+    query::Member,
+    value::{check_present, unfit},
+};
 use crate::{
     engine::{CallError, inputs::is_of_http},
     ir::{Location, Param},

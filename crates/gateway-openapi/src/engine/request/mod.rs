@@ -97,9 +97,9 @@ impl<'a> Asked<'a> {
         let (Some(body), Some(origin)) = (&self.operation.body, self.inputs.body()) else { return Ok(None) };
         let Some(value) = self.value(origin, body.required)? else { return Ok(None) };
         match body::write(body, &value)? {
-            None if body.required => Err(CallError::Arguments {
-                reason: "the body must not be null: it is required".into(),
-            }),
+            None if body.required => {
+                Err(CallError::Arguments { reason: "the body must not be null: it is required".into() })
+            }
             written => Ok(written),
         }
     }

@@ -101,6 +101,8 @@ fn check_free(param: &Param, members: &[Member], asked: &Asked<'_>) -> Result<()
 
 /// Whether a member is the one of this name, or a part of it to servers that read brackets.
 fn is_within(member: &str, name: &str) -> bool {
-    let (Some(start), Some(rest)) = (member.get(..name.len()), member.get(name.len()..)) else { return false };
+    let (Some(start), Some(rest)) = (member.get(..name.len()), member.get(name.len()..)) else {
+        return false;
+    };
     start.eq_ignore_ascii_case(name) && (rest.is_empty() || rest.starts_with('['))
 }

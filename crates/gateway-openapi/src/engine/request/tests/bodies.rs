@@ -79,6 +79,26 @@ fn parts_are_text_json_and_files() {
 }
 
 #[test]
+fn a_list_is_one_part_where_its_style_says_so() {
+    for (style, explode, expected) in [
+        (Style::Form, false, &["x,y|z"][..]),
+        (Style::SpaceDelimited, false, &["x y|z"]),
+        (Style::PipeDelimited, false, &[]),
+        (Style::Form, true, &["x", "y|z"]),
+        (Style::PipeDelimited, true, &["x", "y|z"]),
+    ] {
+        let fields = vec![field("a", Some("text/plain"), false, Some(styled(style, explode)))];
+        let sent = multipart(fields, r#"{"a":["x",null,"y|z"]}"#);
+        let parts = sent.as_ref().map(|body| body.split("\r\n\r\n").skip(1)).into_iter().flatten();
+        let parts: Vec<_> = parts.filter_map(|part| part.split("\r\n").next()).collect();
+        assert_eq!(parts, expected, "{style:?} {sent:?}");
+    }
+    let files = vec![field("f", None, true, Some(styled(Style::Form, false)))];
+    let sent = multipart(files, r#"{"f":["aGVsbG8=","aGVsbG8="]}"#).unwrap();
+    assert_eq!(sent.matches("hello").count(), 2);
+}
+
+#[test]
 fn names_and_types_of_parts_cannot_add_headers() {
     let files = || vec![field("f", None, true, None)];
     let injected = multipart(vec![], r#"{"a\"; filename=\"x\r\nX-B: c\r\n\r\n":"v"}"#).unwrap();
