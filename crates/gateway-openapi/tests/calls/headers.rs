@@ -125,6 +125,21 @@ fn what_the_operator_sets_is_no_argument() {
     assert!(reserved.query.contains("k"));
 }
 
+/// A static header or cookie may stand for a scheme of which nothing is configured.
+#[test]
+fn what_a_static_header_sets_is_said_to_be_set() {
+    let key = |location, name: &str| SecurityScheme::ApiKey { location, name: name.into() };
+    let places = [(Location::Header, "x-key"), (Location::Cookie, "sid"), (Location::Query, "k")];
+    let schemes = places.map(|(location, name)| (name.to_owned(), key(location, name))).into();
+    let mut config = ExecutorConfig::new(BaseUrl::parse(BASE).unwrap(), network());
+    let none = Credentials::new(BTreeMap::new(), &schemes, &BASE.parse().unwrap(), &network());
+    config.credentials = Arc::new(none.unwrap());
+    config.headers = vec![field("x-key", "1"), field("cookie", "a=1; sid=2")];
+    let unset = Executor::new(config).reserved().unset;
+    let expected = [(Location::Query, "k"), (Location::Header, "authorization")];
+    assert_eq!(unset, expected.map(|(location, name)| (location, name.to_owned())).into());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_token_that_is_not_accepted_is_not_used_again() {
     let tokens = Arc::new(AtomicUsize::new(0));
