@@ -21,7 +21,8 @@ pub(super) fn read_all(table: Table<'_>) -> BTreeMap<String, Override> {
         if let Some(key) = key
             && overrides.insert(key, given).is_some()
         {
-            item.report(Fault::new("stands twice"));
+            let fault = Fault::new("is for the same operation as another override");
+            item.report(fault.hint("write one of both"));
         }
     }
     overrides
@@ -52,7 +53,7 @@ fn read_one(mut table: Table<'_>) -> Override {
         description: table.read("description", scalar::word),
         annotations: annotations(table.table("annotations")),
         arguments: table.take("arguments").and_then(|item| item.table()).map(arguments).unwrap_or_default(),
-        fields: table.list("fields", field).unwrap_or_default(),
+        fields: table.take("fields").and_then(|item| fields(&item)).unwrap_or_default(),
         output_schema: table.read("output_schema", scalar::flag),
         timeout: table.read("timeout", scalar::duration(LONGEST_CALL)),
         max_concurrent: table.read("max_concurrent", scalar::count(1..=10_000)),
@@ -111,6 +112,15 @@ fn json(item: &Item<'_>) -> Result<RawJson, Fault> {
     let text = serde_json::to_string(&item.structured());
     let text = text.map_err(|error| Fault::new(format!("cannot be written as JSON: {error}")))?;
     RawJson::parse(text).map_err(|error| Fault::new(format!("cannot be written as JSON: {error}")))
+}
+
+/// Without one all would be passed on, which is not what an empty list looks like.
+fn fields(item: &Item<'_>) -> Option<Vec<Vec<String>>> {
+    let items = item.items()?;
+    if items.is_empty() {
+        item.report(Fault::new("must not be empty").hint("remove it to pass everything on"));
+    }
+    Some(items.iter().filter_map(|item| item.parsed(field)).collect())
 }
 
 /// `"items.id"`.

@@ -239,6 +239,16 @@ const PROBLEMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "exclude = [\"admin/*\", \"**\", \"adm?n\", { operation = \"[a]dm\" }, { tag = \"*\", method = \"GET\" }]",
+        &[
+            "g.toml:4: downstreams.d.exclude[0]: \"admin/*\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[1]: \"**\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[2]: \"adm?n\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[3].operation: \"[a]dm\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[4].tag: \"*\" is a pattern, and only paths have those; hint: a path begins with /",
+        ],
+    ),
+    (
         "auth = { a = {}, b = { env = \"UNSET\" }, c = { username = \"x\" }, d = { client_id = \"x\" }, e = \"\", f = { username = \"x:y\", password = \"z\" } }",
         &[
             "g.toml:4: downstreams.d.auth.a: does not say what to send; hint: write { env = \"NAME\" } for a key or token, { username = …, password = … }, or { client_id = …, client_secret = … }",
@@ -284,6 +294,13 @@ const PROBLEMS: &[(&str, &[&str])] = &[
             "g.toml:4: downstreams.d.overrides.a.arguments.x: does not say what becomes of it; hint: write { hidden = true } or { value = … }",
             "g.toml:4: downstreams.d.overrides.a.fields[0]: is not a path of names; hint: write \"id\" or \"items.id\"",
             "g.toml:4: downstreams.d.overrides.a.nam: unknown key `nam`; hint: did you mean `name`?",
+        ],
+    ),
+    (
+        "overrides = { a = { fields = [] }, \"GET /a\" = {}, \"get  /a\" = {} }",
+        &[
+            "g.toml:4: downstreams.d.overrides.a.fields: must not be empty; hint: remove it to pass everything on",
+            "g.toml:4: downstreams.d.overrides.\"get  /a\": is for the same operation as another override; hint: write one of both",
         ],
     ),
 ];
