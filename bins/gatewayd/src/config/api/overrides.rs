@@ -1,23 +1,23 @@
 //! `overrides`: what the operator says of single operations in place of their document.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use gateway_domain::RawJson;
-use gateway_openapi::engine::{AnnotationOverride, Argument, Override};
+use gateway_openapi::engine::{AnnotationOverride, Argument, Naming, Override, names};
+use gateway_openapi::ir::{Method, Operation};
 
 use super::{read, selector};
-use crate::config::gateway::HOUR;
+use crate::config::gateway::LONGEST_CALL;
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
 use crate::config::scalar;
 
-pub(super) fn read_all(table: Table<'_>) -> BTreeMap<String, Override> {
+pub(super) fn read_all(table: Table<'_>, naming: &Naming) -> BTreeMap<String, Override> {
     let mut overrides = BTreeMap::new();
     for (name, item) in table.into_entries() {
         let key = item.parsed(|_| key(&name));
         let Some(table) = item.table() else { continue };
-        let given = read_one(table);
+        let given = read_one(table, naming);
         if let Some(key) = key
             && overrides.insert(key, given).is_some()
         {
@@ -46,9 +46,9 @@ fn key(name: &str) -> Result<String, Fault> {
     }
 }
 
-fn read_one(mut table: Table<'_>) -> Override {
+fn read_one(mut table: Table<'_>, naming: &Naming) -> Override {
     let given = Override {
-        name: table.read("name", tool_name),
+        name: table.read("name", |item| tool_name(item, naming)),
         title: table.read("title", scalar::word),
         description: table.read("description", scalar::word),
         annotations: annotations(table.table("annotations")),
@@ -64,14 +64,12 @@ fn read_one(mut table: Table<'_>) -> Override {
     given
 }
 
-const LONGEST_CALL: Duration = HOUR.saturating_mul(24);
-
-fn tool_name(item: &Item<'_>) -> Result<String, Fault> {
+fn tool_name(item: &Item<'_>, naming: &Naming) -> Result<String, Fault> {
     let name = scalar::word(item)?;
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    match name.chars().all(is_legal) && name.len() <= 64 {
-        true => Ok(name),
-        false => Err(Fault::new("a tool's name has at most 64 letters, digits and _")),
+    let any = Operation::new("any", Method::Get, "/");
+    match names([(&any, Some(name.as_str()))], naming) {
+        Ok(_) => Ok(name),
+        Err(error) => Err(Fault::new(error.to_string())),
     }
 }
 
