@@ -20,6 +20,8 @@ pub(super) struct Api {
     /// One reading at a time.
     reading: tokio::sync::Mutex<()>,
     reachability: Arc<Reachability>,
+    /// Somebody wants the source to be read again, changed or not.
+    is_asked: AtomicBool,
     /// The task that looks for changes; it ends with the API.
     watch: Mutex<Option<AbortHandle>>,
 }
@@ -47,6 +49,7 @@ impl Api {
             current: Mutex::new(None),
             reading: tokio::sync::Mutex::new(()),
             reachability: Arc::new(reachability),
+            is_asked: AtomicBool::new(false),
             watch: Mutex::new(None),
         }
     }
@@ -74,6 +77,15 @@ impl Api {
         Ok(loaded)
     }
 
+    /// Has the source read again, soon. Nothing if it has never been: that is done by whoever comes first.
+    pub(super) fn ask(&self) {
+        self.is_asked.store(self.current().is_some(), Ordering::Relaxed);
+    }
+
+    pub(super) fn take_asked(&self) -> bool {
+        self.is_asked.swap(false, Ordering::Relaxed)
+    }
+
     /// Reads the source again. What was read before stays if that comes to nothing.
     pub(super) async fn reload(&self) {
         let _turn = self.reading.lock().await;
@@ -86,7 +98,7 @@ impl Api {
             }
             Err(fault) => {
                 let downstream = &self.config.name;
-                tracing::error!(%downstream, "the description of the API has changed and is not used: it {fault}");
+                tracing::error!(%downstream, "the new description of the API is not used: it {fault}");
             }
         }
     }
