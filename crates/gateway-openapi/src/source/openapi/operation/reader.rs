@@ -20,8 +20,9 @@ pub(crate) struct Reader<'a> {
     pub(super) resolver: &'a Resolver<'a>,
     pub(super) version: Version,
     pub(crate) schemas: Schemas<'a>,
-    /// What operations need that say nothing of it themselves (E-W10).
-    pub(super) security: Vec<Requirement>,
+    /// What operations need that say nothing of it themselves (E-W10). A fault is theirs: without credentials they would
+    /// be called as nobody.
+    pub(super) security: Result<Vec<Requirement>, Fault>,
 }
 
 /// An operation, as long as it is not known what its references lead to.
@@ -62,9 +63,8 @@ impl<'a> Reader<'a> {
         most_bytes: usize,
         root: &RawObject,
     ) -> Self {
-        // What is wrong here is found again by each operation that says nothing of it.
-        let security =
-            root.get("security").and_then(|list| requirements::read(&list).ok()).unwrap_or_default();
+        let security = root.get("security").filter(|list| list.kind() != JsonKind::Null);
+        let security = security.map_or_else(|| Ok(Vec::new()), |list| requirements::read(&list));
         Self { resolver, version, schemas: Schemas::new(resolver, version, most_bytes), security }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         operation.body = body;
         operation.security = match members.get("security") {
             Some(list) => requirements::read(&list)?,
-            None => self.security.clone(),
+            None => self.security.clone().map_err(|fault| fault.within("the whole document"))?,
         };
         self.schemas.charge(size(&operation));
         let outputs = if method == Method::Head { Vec::new() } else { self.outputs(&item) };

@@ -429,6 +429,17 @@ fn security_is_the_operations_or_else_the_documents() {
     );
     let odd = document("3.0.3", r#""/a":{"get":{"security":{"k":[]}}}"#, "");
     assert_eq!(reason(&odd), "what it says of security is not understood");
+    assert_eq!(security(r#","security":[{"k":null}]"#, ""), [needs(&[("k", &[])])]);
+    assert_eq!(security(r#","security":null"#, ""), []);
+}
+
+#[test]
+fn security_of_the_document_that_is_not_understood_skips_what_would_need_it() {
+    let text = r#"{"openapi":"3.0.3","info":{"title":"T"},"security":[{"k":"x"}],
+        "paths":{"/a":{"get":{}},"/b":{"get":{"security":[]}}}}"#;
+    let listing = listing(text);
+    assert_eq!(listing.operations.iter().map(|o| o.path.as_str()).collect::<Vec<_>>(), ["/b"]);
+    assert_eq!(listing.skipped[0].reason, "the whole document: what it says of security is not understood");
 }
 
 #[test]
