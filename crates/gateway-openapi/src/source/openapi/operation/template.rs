@@ -26,8 +26,21 @@ impl<'p> Template<'p> {
         if path.contains(|c: char| c.is_control()) {
             return Err(Fault::new("its path holds a control character"));
         }
+        if path.starts_with("//") {
+            return Err(Fault::new("its path begins with an empty segment, which would name another host"));
+        }
+        if path.split('/').any(is_dots) {
+            return Err(Fault::new("its path has a segment that is . or .., which leads elsewhere"));
+        }
         Ok(Self { path, placeholders: placeholders(path)?, query: fixed(query)? })
     }
+}
+
+/// Whether a segment is taken away on the way, with what stands before it perhaps, be it percent-encoded once or twice.
+fn is_dots(segment: &str) -> bool {
+    let once = percent_decode_str(segment).decode_utf8_lossy();
+    let twice = percent_decode_str(&once).decode_utf8_lossy();
+    [segment, &once, &twice].iter().any(|text| matches!(*text, "." | ".."))
 }
 
 fn placeholders(path: &str) -> Result<Vec<&str>, Fault> {

@@ -95,6 +95,12 @@ fn the_path_says_which_parameters_it_has() {
         ("/a/{x/y}", "do not match"),
         ("/a?q={q}", "holds placeholders"),
         ("/a\\u0000", "control character"),
+        ("/../x", "is . or .."),
+        ("/a/..", "is . or .."),
+        ("/a/./b?x", "is . or .."),
+        ("/%2e%2E/x", "is . or .."),
+        ("/%252e./x", "is . or .."),
+        ("//host/x", "an empty segment"),
     ] {
         let found = reason(&document("3.0.3", &format!(r#""{path}":{{"get":{{}}}}"#), ""));
         assert!(found.contains(expected), "{path}: {found}");
