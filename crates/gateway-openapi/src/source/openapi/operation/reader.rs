@@ -2,15 +2,18 @@ use std::{borrow::Cow, rc::Rc};
 
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use super::{identity, requirements, template::Template};
+use super::{requirements, template::Template};
 use crate::{
     ir::{Definitions, Method, Operation, Requirement},
-    source::openapi::{
-        document::Version,
-        fault::Fault,
-        library::{Item, Node, Resolver},
-        object::{MOST_TEXT, cut, flag, text},
-        schema::{Converted, Finished, Schemas},
+    source::{
+        identity::operation_id,
+        openapi::{
+            document::Version,
+            fault::Fault,
+            library::{Item, Node, Resolver},
+            object::{MOST_TEXT, cut, flag, text},
+            schema::{Converted, Finished, Schemas},
+        },
     },
 };
 
@@ -82,7 +85,7 @@ impl<'a> Reader<'a> {
         let params = self.parameters(lists, &at.template, &mut inputs)?;
         let body = self.body(&item, &mut inputs)?;
         let mut operation = Operation::new(
-            identity::id(operation_id(members).as_deref(), method, at.text),
+            operation_id(members.get_text("operationId").as_deref(), method, at.text),
             method,
             at.template.path,
         );
@@ -161,11 +164,6 @@ fn either(schemas: &[Rc<Converted>]) -> Option<RawJson> {
             RawJson::parse(format!(r#"{{"anyOf":{list}}}"#)).ok()
         }
     }
-}
-
-/// What the document calls it.
-pub(crate) fn operation_id(operation: &RawObject) -> Option<String> {
-    operation.get_text("operationId")
 }
 
 fn tags(operation: &RawObject) -> Vec<String> {

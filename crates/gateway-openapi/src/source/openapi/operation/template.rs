@@ -36,12 +36,19 @@ impl<'p> Template<'p> {
     }
 }
 
-/// Whether a segment is taken away on the way, with what stands before it perhaps, be it percent-encoded once or twice.
+/// Whether a segment is taken away on the way, with what stands before it perhaps, be it percent-encoded several times
+/// or followed by path parameters.
 fn is_dots(segment: &str) -> bool {
-    let once = percent_decode_str(segment).decode_utf8_lossy();
-    let twice = percent_decode_str(&once).decode_utf8_lossy();
-    [segment, &once, &twice].iter().any(|text| matches!(*text, "." | ".."))
+    let mut text = segment.to_owned();
+    (0..=MOST_DECODES).any(|_| {
+        let mut pieces = text.split(['/', '\\']).map(|piece| piece.split(';').next().unwrap_or_default());
+        let found = pieces.any(|name| matches!(name.trim(), "." | ".."));
+        text = percent_decode_str(&text).decode_utf8_lossy().into_owned();
+        found
+    })
 }
+
+const MOST_DECODES: usize = 3;
 
 fn placeholders(path: &str) -> Result<Vec<&str>, Fault> {
     let unbalanced = || Fault::new("the braces in its path do not match");

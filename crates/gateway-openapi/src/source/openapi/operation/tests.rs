@@ -100,6 +100,8 @@ fn the_path_says_which_parameters_it_has() {
         ("/a/./b?x", "is . or .."),
         ("/%2e%2E/x", "is . or .."),
         ("/%252e./x", "is . or .."),
+        ("/..;x=1/a", "is . or .."),
+        ("/a%2f../b", "is . or .."),
         ("//host/x", "an empty segment"),
     ] {
         let found = reason(&document("3.0.3", &format!(r#""{path}":{{"get":{{}}}}"#), ""));
@@ -194,6 +196,18 @@ fn parameters_that_cannot_be_written_skip_the_operation() {
         let components = r##""schemas":{"Bad":{"items":{"$ref":"#/components/schemas/Worse"}},"Worse":{"items":[{"$ref":"#/no"}]}}"##;
         assert_eq!(reason(&document("3.2.0", &paths, components)), expected);
     }
+}
+
+#[test]
+fn members_of_forms_that_cannot_be_written_skip_the_operation() {
+    for style in ["tabDelimited", "simple"] {
+        let content = format!(r#""application/x-www-form-urlencoded":{{"schema":{{"properties":{{"a":{{}}}}}},"encoding":{{"a":{{"style":"{style}"}}}}}}"#);
+        let paths = format!(r#""/a":{{"post":{{"requestBody":{{"content":{{{content}}}}}}}}}"#);
+        let expected = format!(r#"the body: its member "a": the style "{style}" is none for a member of a form"#);
+        assert_eq!(reason(&document("3.0.3", &paths, "")), expected);
+    }
+    let swagger = r#"{"swagger":"2.0","info":{"title":"T"},"paths":{"/a":{"post":{"parameters":[{"name":"a","in":"formData","type":"array","items":{"type":"string"},"collectionFormat":"tsv"}]}}}}"#;
+    assert!(reason(swagger).contains("tabDelimited"));
 }
 
 #[test]
