@@ -20,10 +20,10 @@ pub(super) struct Api {
     /// One reading at a time.
     reading: tokio::sync::Mutex<()>,
     reachability: Arc<Reachability>,
-    /// Somebody wants the source to be read again, changed or not.
-    is_asked: AtomicBool,
     /// The task that looks for changes; it ends with the API.
     watch: Mutex<Option<AbortHandle>>,
+    /// Somebody wants the source to be read again, changed or not.
+    is_asked: AtomicBool,
 }
 
 /// Whether the API answers, as far as is known.
@@ -49,8 +49,8 @@ impl Api {
             current: Mutex::new(None),
             reading: tokio::sync::Mutex::new(()),
             reachability: Arc::new(reachability),
-            is_asked: AtomicBool::new(false),
             watch: Mutex::new(None),
+            is_asked: AtomicBool::new(false),
         }
     }
 
@@ -77,15 +77,6 @@ impl Api {
         Ok(loaded)
     }
 
-    /// Has the source read again, soon. Nothing if it has never been: that is done by whoever comes first.
-    pub(super) fn ask(&self) {
-        self.is_asked.store(self.current().is_some(), Ordering::Relaxed);
-    }
-
-    pub(super) fn take_asked(&self) -> bool {
-        self.is_asked.swap(false, Ordering::Relaxed)
-    }
-
     /// Reads the source again. What was read before stays if that comes to nothing.
     pub(super) async fn reload(&self) {
         let _turn = self.reading.lock().await;
@@ -98,7 +89,7 @@ impl Api {
             }
             Err(fault) => {
                 let downstream = &self.config.name;
-                tracing::error!(%downstream, "the new description of the API is not used: it {fault}");
+                tracing::error!(%downstream, "the description of the API has changed and is not used: it {fault}");
             }
         }
     }
@@ -143,6 +134,15 @@ impl Api {
     /// Keeps the task that `start` starts, if there is none yet.
     pub(super) fn watch_with(&self, start: impl FnOnce() -> AbortHandle) {
         locked(&self.watch).get_or_insert_with(start);
+    }
+
+    /// Has the source read again, soon. Not if it has never been: whoever comes first does that.
+    pub(super) fn ask(&self) {
+        self.is_asked.store(self.current().is_some(), Ordering::Relaxed);
+    }
+
+    pub(super) fn take_asked(&self) -> bool {
+        self.is_asked.swap(false, Ordering::Relaxed)
     }
 
     /// Scheme, host and port, for the operator.

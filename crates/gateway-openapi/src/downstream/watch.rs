@@ -20,13 +20,9 @@ pub(super) async fn watch(api: Weak<Api>, read: Option<u64>) {
         let Some(period) = api.upgrade().map(|api| api.config.watch.unwrap_or(PERIOD)) else { return };
         sleep(period).await;
         let Some(api) = api.upgrade() else { return };
-        let is_asked = api.take_asked();
-        if is_asked || api.config.watch.is_some() {
-            let stamp = api.config.source.stamp().await;
-            if change.is_due(stamp) || is_asked {
-                change.read = stamp;
-                api.reload().await;
-            }
+        let is_watched = api.config.watch.is_some();
+        if api.take_asked() || (is_watched && change.is_due(api.config.source.stamp().await)) {
+            api.reload().await;
         }
         recovery.look(&api).await;
     }
