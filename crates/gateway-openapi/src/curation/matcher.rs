@@ -89,9 +89,9 @@ impl Matcher {
                 format!("the methods are {names}")
             }),
             Self::Tag(text) | Self::Operation(text) if text.trim().is_empty() => Some("it is empty".into()),
-            Self::Tag(text) | Self::Operation(text) => {
-                text.contains(['*', '?', '[']).then(|| "globs are for paths; here the whole name is needed".into())
-            }
+            Self::Tag(text) | Self::Operation(text) => text
+                .contains(['*', '?', '['])
+                .then(|| "globs are for paths; here the whole name is needed".into()),
             Self::Predicate { .. } => None,
         };
         match reason {

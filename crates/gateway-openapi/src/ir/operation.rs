@@ -32,6 +32,8 @@ pub struct Operation {
     pub security: Vec<Requirement>,
     /// What the schemas of this operation refer to as `#/$defs/NAME`.
     pub definitions: Definitions,
+    /// What of it could not be understood and is left out, for the operator.
+    pub notes: Vec<String>,
 }
 
 impl Operation {
@@ -50,6 +52,7 @@ impl Operation {
             output: None,
             security: Vec::new(),
             definitions: Definitions::default(),
+            notes: Vec::new(),
         }
     }
 

@@ -163,7 +163,8 @@ fn what_an_operator_writes_is_a_url_or_a_file() {
 
 #[test]
 fn places_that_are_not_the_same_have_identities_that_are_not() {
-    let bytes = |name: &str, content: &'static str| Place::Bytes { name: name.into(), content: content.into() };
+    let bytes =
+        |name: &str, content: &'static str| Place::Bytes { name: name.into(), content: content.into() };
     let all = [
         url(),
         Place::parse("https://docs.example/shop.yaml?key=other").unwrap(),

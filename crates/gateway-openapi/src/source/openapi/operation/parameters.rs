@@ -9,7 +9,7 @@ use crate::{
         fault::Fault,
         library::{Item, Node},
         media::{self, Content},
-        object::{flag, object},
+        object::{cut, flag, object},
     },
 };
 
@@ -43,11 +43,12 @@ impl Reader<'_> {
         lists: [Option<Node>; 2],
         template: &Template<'_>,
         inputs: &mut Inputs,
+        notes: &mut Vec<String>,
     ) -> Result<Vec<Param>, Fault> {
         let mut drafts: Vec<Draft> = Vec::new();
         for list in lists.into_iter().flatten() {
             for node in items(&list)? {
-                let Some(draft) = self.parameter(&node)? else { continue };
+                let Some(draft) = self.parameter(&node, notes)? else { continue };
                 match drafts.iter_mut().find(|known| is_same(&known.param, &draft.param)) {
                     Some(known) => *known = draft,
                     None => drafts.push(draft),
@@ -60,12 +61,22 @@ impl Reader<'_> {
         Ok(drafts.into_iter().map(|draft| self.converted(draft, inputs)).collect())
     }
 
-    /// `None`: it is to be ignored.
-    fn parameter(&self, node: &Node) -> Result<Option<Draft>, Fault> {
+    /// `None`: it is to be ignored. One that cannot be sent is, with a note, if the API does without.
+    fn parameter(&self, node: &Node, notes: &mut Vec<String>) -> Result<Option<Draft>, Fault> {
         let item = self.resolver.item(node).map_err(|fault| fault.within("a parameter"))?;
-        let name = item.object().get_text("name").filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| Fault::new("a parameter has no name"))?;
-        self.named(&item, &name).map_err(|fault| fault.within(format_args!("the parameter {name:?}")))
+        let found = match item.object().get_text("name").filter(|name| !name.is_empty()) {
+            Some(name) => {
+                self.named(&item, &name).map_err(|fault| fault.within(format_args!("the parameter {name:?}")))
+            }
+            None => Err(Fault::new("a parameter has no name")),
+        };
+        match found {
+            Err(fault) if !is_required(&item) => {
+                notes.push(cut(&format!("left out: {fault}")).to_owned());
+                Ok(None)
+            }
+            found => found,
+        }
     }
 
     fn named(&self, item: &Item, name: &str) -> Result<Option<Draft>, Fault> {
@@ -81,7 +92,7 @@ impl Reader<'_> {
             }
             None => (styled(item, location)?, item.get("schema")),
         };
-        let required = location == Location::Path || flag(item.object(), "required");
+        let required = is_required(item);
         let description = self.described(item);
         let param = Param { name: name.to_owned(), location, required, description, schema: None, format };
         let may_be_empty = location == Location::Query && flag(item.object(), "allowEmptyValue");
@@ -117,6 +128,11 @@ impl Reader<'_> {
         self.schemas.charge(size_of::<Param>() + texts);
         param
     }
+}
+
+/// One in the path always is.
+fn is_required(item: &Item) -> bool {
+    flag(item.object(), "required") || item.object().get_text("in").is_some_and(|place| place == "path")
 }
 
 fn items(list: &Node) -> Result<Vec<Node>, Fault> {

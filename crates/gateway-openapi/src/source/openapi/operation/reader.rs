@@ -82,7 +82,8 @@ impl<'a> Reader<'a> {
         let members = item.object();
         let mut inputs = Inputs::default();
         let lists = [at.item.get_here_or_there("parameters"), item.get("parameters")];
-        let params = self.parameters(lists, &at.template, &mut inputs)?;
+        let mut notes = Vec::new();
+        let params = self.parameters(lists, &at.template, &mut inputs, &mut notes)?;
         let body = self.body(&item, &mut inputs)?;
         let mut operation = Operation::new(
             operation_id(members.get_text("operationId").as_deref(), method, at.text),
@@ -96,6 +97,7 @@ impl<'a> Reader<'a> {
         operation.tags = tags(members);
         operation.deprecated = flag(members, "deprecated");
         operation.params = params;
+        operation.notes = notes;
         operation.body = body;
         operation.security = match members.get("security") {
             Some(list) => requirements::read(&list)?,
@@ -193,6 +195,7 @@ fn size(operation: &Operation) -> usize {
     size_of::<Operation>()
         + texts.sum::<usize>()
         + operation.path.len()
+        + operation.notes.iter().map(String::len).sum::<usize>()
         + operation.tags.iter().map(String::len).sum::<usize>()
         + operation.security.iter().map(scopes).sum::<usize>()
         + operation

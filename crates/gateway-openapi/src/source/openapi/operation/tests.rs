@@ -192,18 +192,40 @@ fn parameters_that_cannot_be_written_skip_the_operation() {
             r##"the parameter "a": the reference "#/no" leads to nothing"##,
         ),
     ] {
-        let paths = format!(r#""/a":{{"get":{{"parameters":[{{{members}}}]}}}}"#);
+        let paths = format!(r#""/a":{{"get":{{"parameters":[{{{members},"required":true}}]}}}}"#);
         let components = r##""schemas":{"Bad":{"items":{"$ref":"#/components/schemas/Worse"}},"Worse":{"items":[{"$ref":"#/no"}]}}"##;
         assert_eq!(reason(&document("3.2.0", &paths, components)), expected);
     }
 }
 
 #[test]
+fn parameters_that_cannot_be_written_and_need_not_be_are_left_out() {
+    for (members, note) in [
+        (r#""in":"query","name":"""#, "left out: a parameter has no name"),
+        (
+            r#""name":"a","in":"query","style":"tabDelimited""#,
+            r#"left out: the parameter "a": the style "tabDelimited" is none for a parameter in query"#,
+        ),
+        (
+            r#""name":"a","in":"query","content":{"image/png":{}},"required":false"#,
+            r#"left out: the parameter "a": nothing is known of how to write it as "image/png""#,
+        ),
+    ] {
+        let operation = at_id(&format!(r#""parameters":[{{{members}}},{{"name":"b","in":"query"}}]"#));
+        assert_eq!(params(&operation), ["query:b:-", r#"path:id!:{"type":"string"}"#], "{members}");
+        assert_eq!(operation.notes, [note]);
+    }
+}
+
+#[test]
 fn members_of_forms_that_cannot_be_written_skip_the_operation() {
     for style in ["tabDelimited", "simple"] {
-        let content = format!(r#""application/x-www-form-urlencoded":{{"schema":{{"properties":{{"a":{{}}}}}},"encoding":{{"a":{{"style":"{style}"}}}}}}"#);
+        let content = format!(
+            r#""application/x-www-form-urlencoded":{{"schema":{{"properties":{{"a":{{}}}}}},"encoding":{{"a":{{"style":"{style}"}}}}}}"#
+        );
         let paths = format!(r#""/a":{{"post":{{"requestBody":{{"content":{{{content}}}}}}}}}"#);
-        let expected = format!(r#"the body: its member "a": the style "{style}" is none for a member of a form"#);
+        let expected =
+            format!(r#"the body: its member "a": the style "{style}" is none for a member of a form"#);
         assert_eq!(reason(&document("3.0.3", &paths, "")), expected);
     }
     let swagger = r#"{"swagger":"2.0","info":{"title":"T"},"paths":{"/a":{"post":{"parameters":[{"name":"a","in":"formData","type":"array","items":{"type":"string"},"collectionFormat":"tsv"}]}}}}"#;

@@ -118,7 +118,10 @@ impl HttpClient for Slow {
     async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ResponseBody>, ClientError> {
         self.0.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(25)).await;
-        Ok(http::Response::builder().status(404).body(Empty::new().map_err(|e| match e {}).boxed_unsync()).unwrap())
+        Ok(http::Response::builder()
+            .status(404)
+            .body(Empty::new().map_err(|e| match e {}).boxed_unsync())
+            .unwrap())
     }
 }
 

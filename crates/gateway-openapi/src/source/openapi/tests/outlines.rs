@@ -83,7 +83,7 @@ fn operations_are_sorted_by_path_and_method_and_others_are_skipped() {
 #[test]
 fn a_fault_in_one_operation_skips_only_that() {
     let paths = r##"
-        "/a": {"get": [], "post": {"parameters": {}}, "put": {"parameters":[{"in":"query"}]}, "patch":{"operationId":"fine"}},
+        "/a": {"get": [], "post": {"parameters": {}}, "put": {"parameters":[{"in":"query","required":true}]}, "patch":{"operationId":"fine"}},
         "/b": 7,
         "/c": {"$ref":"#/nowhere"},
         "d": {"get":{}},
@@ -116,7 +116,8 @@ fn what_is_not_used_may_be_of_any_kind() {
         r#""externalDocs":7"#,
         r#""servers":null,"webhooks":{"a":1,"a":2}"#,
     ] {
-        let text = format!(r#"{{"openapi":"3.0.0","info":{{"title":"T"}},{odd},"paths":{{"/a":{{"get":{{}}}}}}}}"#);
+        let text =
+            format!(r#"{{"openapi":"3.0.0","info":{{"title":"T"}},{odd},"paths":{{"/a":{{"get":{{}}}}}}}}"#);
         assert_eq!(only(&text).path, "/a", "{odd}");
     }
 }
