@@ -7,7 +7,7 @@ mod reserved;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use gateway_domain::{RawJson, RawObject};
 
@@ -41,7 +41,7 @@ pub struct Inputs {
 }
 
 /// Where the value of a parameter or of the body comes from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Origin {
     /// The argument of this name.
     Argument(String),
@@ -49,6 +49,17 @@ pub(crate) enum Origin {
     Fixed(RawJson),
     /// It is never sent.
     Nowhere,
+}
+
+/// Shows no fixed value: it may be a secret.
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument(name) => f.debug_tuple("Argument").field(name).finish(),
+            Self::Fixed(_) => f.write_str("Fixed"),
+            Self::Nowhere => f.write_str("Nowhere"),
+        }
+    }
 }
 
 impl Inputs {

@@ -149,6 +149,7 @@ fn what_the_operator_gives_is_not_asked_for() {
     );
     assert_eq!(inputs.schema().as_str(), r#"{"type":"object","properties":{"c":{"type":"string"}}}"#);
     assert_eq!(inputs.strangers(), ["z"]);
+    assert!(!format!("{inputs:?}{arguments:?}").contains('7'), "{inputs:?}{arguments:?}");
     assert_eq!(inputs.notes().last().unwrap(), "there is no input `z`, for which something is configured");
 }
 
