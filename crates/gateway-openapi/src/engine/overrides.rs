@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use gateway_domain::RawJson;
 
@@ -44,10 +44,20 @@ pub struct AnnotationOverride {
 }
 
 /// An input that the caller does not see.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Argument {
     /// It is never sent.
     Hidden,
     /// It always has this value.
     Fixed(RawJson),
+}
+
+/// Shows no value: it may be a secret.
+impl fmt::Debug for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hidden => "Hidden",
+            Self::Fixed(_) => "Fixed",
+        })
+    }
 }

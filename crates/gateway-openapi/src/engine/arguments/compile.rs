@@ -28,7 +28,7 @@ impl Compiled {
     }
 
     fn read(schema: &RawJson) -> Result<Self, String> {
-        let mut value = value::parse(schema).ok_or("it is nested too deeply")?;
+        let mut value = value::parse(schema)?;
         let effort = Effort::of(&value);
         if !effort.is_bearable() {
             return Err("its alternatives are too many".into());

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::vet;
+use super::{height, vet};
 use crate::ir::Definitions;
 
 /// How often one value may have to be looked at before a schema is taken for one that is made to keep the validator
@@ -15,6 +15,17 @@ const CHAIN: usize = 200;
 /// The most that is spent on finding out what is wrong with a value.
 const EXPLANATION: u64 = 20_000;
 
+/// How many schemas may be open at once on the validator's stack while it checks a value, and while it says what is
+/// wrong, which takes more of the stack. Safe on a stack of 2 MiB without optimization.
+const CHECKED_FRAMES: u64 = 4000;
+const EXPLAINED_FRAMES: u64 = 800;
+
+/// How deeply the schemas that are surveyed may lead into one another.
+const DEPTH: usize = 1000;
+
+/// The most that is spent on a check: looks times bytes of the value. Under a second.
+const WORK: u64 = 64 << 20;
+
 /// How much work a schema makes of a value. An upper bound, from the schema alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
@@ -23,6 +34,8 @@ pub(super) struct Effort {
     /// How much that grows with each level of the value, where the schema leads back to itself. The validator
     /// remembers verdicts there, but not explanations.
     growth: u64,
+    /// How many schemas apply inside one another to one part of a value, at most.
+    height: u64,
 }
 
 impl Effort {
@@ -35,20 +48,30 @@ impl Effort {
             open: Vec::new(),
             cyclic: BTreeSet::new(),
             growth: 1,
+            depth: 0,
         };
         let looks = survey.looks(schema);
-        Self { looks, growth: survey.growth }
+        Self { looks, growth: survey.growth, height: height::of(schema, definitions) }
     }
 
     /// Whether values can be checked.
     pub(super) fn is_bearable(self) -> bool {
-        self.looks <= LOOKS
+        self.looks <= LOOKS && self.height <= CHECKED_FRAMES
+    }
+
+    /// Whether this value, which is so long as text, can be checked.
+    pub(super) fn checks(self, value: &Value, bytes: usize) -> bool {
+        self.frames(value) <= CHECKED_FRAMES && self.looks.saturating_mul(bytes as u64) <= WORK
+    }
+
+    fn frames(self, value: &Value) -> u64 {
+        self.height.saturating_mul(depth(value) as u64 + 1)
     }
 
     /// Whether it can be explained what is wrong with this value.
     pub(super) fn explains(self, value: &Value) -> bool {
         let growth = (0..depth(value)).fold(self.looks, |looks, _| looks.saturating_mul(self.growth));
-        growth <= EXPLANATION
+        growth <= EXPLANATION && self.frames(value) <= EXPLAINED_FRAMES
     }
 }
 
@@ -68,10 +91,21 @@ struct Survey<'a> {
     open: Vec<&'a str>,
     cyclic: BTreeSet<&'a str>,
     growth: u64,
+    depth: usize,
 }
 
 impl<'a> Survey<'a> {
     fn looks(&mut self, schema: &'a Value) -> u64 {
+        if self.depth == DEPTH {
+            return u64::MAX;
+        }
+        self.depth += 1;
+        let looks = self.looks_inside(schema);
+        self.depth -= 1;
+        looks
+    }
+
+    fn looks_inside(&mut self, schema: &'a Value) -> u64 {
         let Value::Object(members) = schema else { return 1 };
         let (mut here, mut below) = (0_u64, 0);
         for (keyword, value) in members {
@@ -119,6 +153,6 @@ impl<'a> Survey<'a> {
 }
 
 /// Whether the schemas of a keyword are about the value itself and not about its parts.
-fn applies_here(keyword: &str) -> bool {
+pub(super) fn applies_here(keyword: &str) -> bool {
     matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas")
 }

@@ -7,6 +7,7 @@
 mod compile;
 mod effort;
 mod explain;
+mod height;
 mod kept;
 #[cfg(test)]
 mod tests;
@@ -45,15 +46,18 @@ impl Checker {
     }
 
     /// Whether the value is what the schema says. A schema that cannot be compiled allows everything, which the log is
-    /// told once.
+    /// told once, and so does one that would make too much work of the value: the API judges it as well.
     ///
     /// # Errors
     /// What is wrong, in at most five clauses for a model to read; values are not repeated.
     pub(crate) fn check(&self, value: &RawJson) -> Result<(), String> {
         let Some(compiled) = self.compiled() else { return Ok(()) };
-        let Some(value) = value::parse(value) else {
-            return Err("the value is nested too deeply".into());
-        };
+        let bytes = value.as_bytes().len();
+        let value = value::parse(value).map_err(|reason| format!("the value {reason}"))?;
+        if !compiled.effort.checks(&value, bytes) {
+            tracing::debug!(bytes, "a value is too large or too deep for its schema and is not checked");
+            return Ok(());
+        }
         if compiled.validator.is_valid(&value) {
             return Ok(());
         }

@@ -133,6 +133,51 @@ fn a_long_chain_of_references_does_not_exhaust_the_stack() {
 }
 
 #[test]
+fn what_would_exhaust_the_stack_is_not_explained_or_not_checked() {
+    let nested = |n: usize, inner: &str| format!("{}{inner}{}", r#"{"allOf":["#.repeat(n), "]}".repeat(n));
+    let generic = "the value is not what the schema says";
+    let rows =
+        [(4, 0, 120, "`n"), (30, 0, 120, generic), (95, 0, 120, ""), (20, 50, 30, ""), (2, 30, 30, generic)];
+    for (chain, inline, depth, expected) in rows {
+        let link = |n| nested(inline, &format!(r##"{{"$ref":"#/$defs/d{}"}}"##, n + 1));
+        let links: Vec<_> = (0..chain).map(|n| format!(r#""d{n}":{}"#, link(n))).collect();
+        let schema = format!(
+            r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d{chain}":{{"type":"object","properties":{{"n":{{"$ref":"#/$defs/d0"}}}}}}}}}}"##,
+            links.join(",")
+        );
+        let value = format!("{}1{}", r#"{"n":"#.repeat(depth), "}".repeat(depth));
+        let check = move || verdict(&schema, &value);
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap();
+        let verdict = thread.join().unwrap();
+        assert!(verdict.starts_with(expected), "{chain} {inline} {depth}: {verdict}");
+        assert!(!expected.is_empty() || verdict.is_empty(), "{chain} {inline} {depth}: {verdict}");
+    }
+}
+
+#[test]
+fn the_work_of_a_check_is_bounded() {
+    let alternatives = vec![r#"{"type":"null"}"#; 4000].join(",");
+    let schema = format!(r#"{{"items":{{"anyOf":[{alternatives}]}}}}"#);
+    let value = |items: usize| format!("[{}]", vec!["1"; items].join(","));
+    assert_ne!(verdict(&schema, &value(10)), "");
+    assert_eq!(verdict(&schema, &value(50_000)), "");
+}
+
+#[test]
+fn values_that_cannot_be_read_are_told_apart() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (value, expected) in [
+        (deep.as_str(), "the value is nested too deeply"),
+        (r#""\ud800""#, "the value holds half a surrogate pair"),
+    ] {
+        match RawJson::parse(value.to_owned()) {
+            Ok(value) => assert_eq!(Checker::new(raw("{}")).check(&value).unwrap_err(), expected),
+            Err(error) => assert!(value == deep, "{error:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_schema_that_cannot_be_compiled_allows_everything() {
     for schema in
         [r#"{"type":"wrong"}"#, r##"{"$ref":"#/$defs/gone"}"##, r#"{"$ref":"http://localhost:1/x"}"#]

@@ -8,11 +8,17 @@ use serde_json::Value;
 const HUGE: &str = "1.7976931348623157e308";
 
 /// The value, for validation only. Integers up to 64 bits are exact, larger ones and fractions the nearest `f64`, and
-/// what no `f64` can hold, such as `1e400`, the largest or smallest there is. `None`: nested more deeply than the
-/// parser goes.
-pub(super) fn parse(value: &RawJson) -> Option<Value> {
+/// what no `f64` can hold, such as `1e400`, the largest or smallest there is. Otherwise what
+/// is wrong with it, which the parser of the bytes does not mind.
+pub(super) fn parse(value: &RawJson) -> Result<Value, &'static str> {
     let text = value.as_str();
-    serde_json::from_str(text).or_else(|_| serde_json::from_str(&bounded(text))).ok()
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&bounded(text))).map_err(|error| {
+        // The only way to tell: the kind of the error is the same.
+        match error.to_string().starts_with("recursion limit") {
+            true => "is nested too deeply",
+            false => "holds half a surrogate pair",
+        }
+    })
 }
 
 /// The text with all numbers replaced that are too large.

@@ -1,3 +1,9 @@
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
+    sync::{LazyLock, Mutex, PoisonError},
+};
+
 use gateway_domain::RawJson;
 use serde_json::{Map, Value};
 
@@ -14,7 +20,50 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Whether the schema can stand in the schema of a tool: valid by JSON Schema 2020-12, with references to definitions
 /// only.
 pub(crate) fn is_sound(schema: &RawJson) -> bool {
-    let Some(schema) = value::parse(schema) else { return false };
+    if schema.as_bytes().len() < Verdicts::SHORT {
+        return judge(schema);
+    }
+    let mut key = VERDICTS.hasher.build_hasher();
+    schema.as_bytes().hash(&mut key);
+    let key = key.finish();
+    if let Some(verdict) = VERDICTS.get(key) {
+        return verdict;
+    }
+    let verdict = judge(schema);
+    VERDICTS.put(key, verdict);
+    verdict
+}
+
+/// What was said of schemas before. Thousands of operations may share one large schema.
+static VERDICTS: LazyLock<Verdicts> = LazyLock::new(Verdicts::default);
+
+#[derive(Default)]
+struct Verdicts {
+    /// Has a secret key, so that no document can bring about that two schemas have the same hash.
+    hasher: RandomState,
+    known: Mutex<HashMap<u64, bool>>,
+}
+
+impl Verdicts {
+    /// Schemas that are shorter, in bytes, are judged each time.
+    const SHORT: usize = 256;
+    const MOST: usize = 4096;
+
+    fn get(&self, key: u64) -> Option<bool> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied()
+    }
+
+    fn put(&self, key: u64, verdict: bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == Self::MOST {
+            known.clear();
+        }
+        known.insert(key, verdict);
+    }
+}
+
+fn judge(schema: &RawJson) -> bool {
+    let Ok(schema) = value::parse(schema) else { return false };
     jsonschema::draft202012::meta::is_valid(&schema) && is_closed(&schema)
 }
 
