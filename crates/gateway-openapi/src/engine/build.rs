@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::RawJson;
+use gateway_domain::{JsonKind, RawJson};
 
 use super::{
     AnnotateFunc, Annotations, AuditFunc, Executor, Inputs, MAX_SCHEMA_BYTES, NameError, Naming, Override,
@@ -24,7 +24,7 @@ use crate::ir::{Method, Operation};
 pub struct BuildConfig {
     /// What calls the API.
     pub executor: Arc<Executor>,
-    /// In place of [`super::default_shape`]; then answers of all media types are text.
+    /// In place of [`super::default_shape`]; then answers of all media types are text and nothing else (E-32).
     pub shape: Option<ShapeFunc>,
     /// Who hears of calls.
     pub audit: Option<AuditFunc>,
@@ -146,11 +146,17 @@ impl BuildConfig {
         })
     }
 
-    /// What is left of an answer with some fields is not what the API's schema says, and an answer to HEAD is empty.
+    /// What is left of an answer with some fields is not what the API's schema says, a shape shows no value, and an
+    /// answer to HEAD is empty.
     fn output(&self, operation: &Operation, wanted: &Override, notes: &mut Vec<String>) -> Option<RawJson> {
         let is_wanted = wanted.output_schema.unwrap_or(self.output_schemas);
-        let is_whole = wanted.fields.is_empty() && operation.method != Method::Head;
+        let is_whole = wanted.fields.is_empty() && self.shape.is_none() && operation.method != Method::Head;
         let schema = operation.output.as_ref().filter(|_| is_wanted && is_whole)?;
+        if schema.kind() != JsonKind::Object {
+            // `true` and `false` are schemas too, but not for MCP.
+            notes.push(format!("no output schema: it is no object but `{schema}`"));
+            return None;
+        }
         let bundled = bundle(schema, &operation.definitions, self.max_schema_bytes);
         if bundled.is_none() {
             notes.push(format!("no output schema: it has more than {} bytes", self.max_schema_bytes));

@@ -6,7 +6,7 @@ use gateway_domain::RawJson;
 use gateway_openapi::{
     engine::{
         AnnotationOverride, BaseUrl, BuildConfig, BuildError, Executor, ExecutorConfig, NameError, Override,
-        Tool, ToolServer, build, register,
+        Tool, ToolServer, build, default_shape, register,
     },
     ir::{Method, Operation},
 };
@@ -62,12 +62,17 @@ fn a_tool_has_an_output_schema_where_answers_will_keep_to_it() {
         ),
         (made(Method::Get, with(some_fields)), false),
         (made(Method::Get, |config| config.max_schema_bytes = 10), false),
+        (made(Method::Get, |config| config.shape = Some(Arc::new(default_shape))), false),
     ] {
         let schema = tool.definition().output_schema();
         assert_eq!(schema.is_some(), is_there, "{schema:?} for {tool:?}");
     }
     let notes = made(Method::Get, |config| config.max_schema_bytes = 10).notes().to_vec();
     assert!(notes.contains(&"no output schema: it has more than 10 bytes".to_owned()), "{notes:?}");
+    let anything = Operation { output: RawJson::parse("true").ok(), ..operation("thing", Method::Get) };
+    let tool = build([anything], &config()).unwrap().remove(0);
+    assert!(tool.definition().output_schema().is_none(), "{tool:?}");
+    assert_eq!(tool.notes(), ["no output schema: it is no object but `true`"]);
 }
 
 #[test]
