@@ -36,6 +36,7 @@ pub struct Inputs {
     params: Vec<Origin>,
     body: Option<Origin>,
     reserved: Reserved,
+    strangers: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -85,16 +86,21 @@ impl Inputs {
             .collect();
         let body =
             operation.body.as_ref().map(|declared| origin(body, &|name| Property::of_body(name, declared)));
+        // A parameter that is reserved is hidden already.
+        let is_hidden = |name: &String| {
+            arguments[name] == Argument::Hidden && operation.params.iter().any(|p| p.name == *name)
+        };
+        let strangers: Vec<String> =
+            arguments.keys().filter(|name| !known.contains(name) && !is_hidden(name)).cloned().collect();
         notes.extend(
-            arguments
-                .keys()
-                .filter(|name| !known.contains(name))
+            strangers
+                .iter()
                 .map(|name| format!("there is no input `{name}`, for which something is configured")),
         );
         let required = properties.iter().filter(|p| p.required).map(|p| p.name.clone()).collect();
         let schema = assemble(properties, &operation.definitions, max_schema_bytes, &mut notes);
         let checker = Checker::new(schema.raw().clone());
-        Self { schema, checker, required, params, body, reserved: reserved.clone(), notes }
+        Self { schema, checker, required, params, body, reserved: reserved.clone(), strangers, notes }
     }
 
     /// The tool's `inputSchema`: a JSON Schema (2020-12) that is complete in itself.
@@ -105,6 +111,12 @@ impl Inputs {
     /// What the operator should know: inputs that were renamed or left out, schemas that were widened.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Names for which something is configured that is not done, since there is no such input: what was to be fixed or
+    /// hidden may have another name now, and be the caller's. Such an operation is not to be a tool.
+    pub(crate) fn strangers(&self) -> &[String] {
+        &self.strangers
     }
 
     /// Whether the arguments are what the schema says (E-W3).

@@ -134,16 +134,22 @@ fn what_the_operator_gives_is_not_asked_for() {
         Param::new("a", Location::Path),
         Param::new("b", Location::Query),
         Param::new("c", Location::Query),
+        Param::new("Host", Location::Header),
     ];
     let arguments = BTreeMap::from([
+        ("Host".to_owned(), Argument::Hidden),
         ("a".to_owned(), Argument::Fixed(raw("7"))),
         ("b".to_owned(), Argument::Hidden),
         ("z".to_owned(), Argument::Hidden),
     ]);
     let inputs = Inputs::new(&operation(params, None), &Reserved::default(), &arguments, 1024);
-    assert_eq!(inputs.params(), [Origin::Fixed(raw("7")), Origin::Nowhere, Origin::Argument("c".into())]);
+    assert_eq!(
+        inputs.params(),
+        [Origin::Fixed(raw("7")), Origin::Nowhere, Origin::Argument("c".into()), Origin::Nowhere]
+    );
     assert_eq!(inputs.schema().as_str(), r#"{"type":"object","properties":{"c":{"type":"string"}}}"#);
-    assert_eq!(inputs.notes(), ["there is no input `z`, for which something is configured"]);
+    assert_eq!(inputs.strangers(), ["z"]);
+    assert_eq!(inputs.notes().last().unwrap(), "there is no input `z`, for which something is configured");
 }
 
 #[test]
