@@ -196,9 +196,10 @@ mod tests {
             (&[("a", "/a", Some("b")), ("b", "/b", Some("a"))], &["b", "a"]),
             (&[("a", "/a", Some("b")), ("b", "/b", Some("c")), ("c", "/c", None)], &["a", "b", "c"]),
             (&[("list", "/a", Some("list")), ("list", "/b", None)], &["list", &suffixed("GET /b")]),
-            (&[("list", "/a", Some("x")), ("list", "/b", None), ("y", "/c", Some("list"))], &[
-                "x", &suffixed("GET /b"), "list",
-            ]),
+            (
+                &[("list", "/a", Some("x")), ("list", "/b", None), ("y", "/c", Some("list"))],
+                &["x", &suffixed("GET /b"), "list"],
+            ),
         ];
         for (ids, expected) in rows {
             assert_eq!(named(ids, &Naming::default()).unwrap(), expected, "{ids:?}");
