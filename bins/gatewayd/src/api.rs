@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use gateway_domain::NAMESPACE_SEPARATOR;
 use gateway_openapi::{
     curation::{Curation, Matcher},
     downstream::ApiConfig,
     engine::{
-        BuildConfig, ClientConfig, ClientCredentials, Credential, ExecutorConfig, HttpClient, Naming,
-        NetworkClient, Secret,
+        BuildConfig, ClientConfig, ClientCredentials, Credential, ExecutorConfig, HttpClient, NetworkClient,
+        Secret,
     },
     source::{OpenApi, Place, References},
 };
@@ -36,11 +35,7 @@ pub(crate) fn config(
         timeout: downstream.call_timeout,
         ..ExecutorConfig::new(api.base_url.clone(), client)
     };
-    let naming = Naming {
-        // So that nothing has to be shortened once more when the downstream's name is in front.
-        max_length: config.names.max_length.saturating_sub(prefix_length(downstream)).max(SHORTEST_NAME),
-        collapse_underscores: true,
-    };
+    let naming = config::naming(config.names, &downstream.name);
     let (part, limits) = (api.part.clone(), api.limits);
     let build = move |build: BuildConfig| BuildConfig {
         limit: limits.rate.unwrap_or_default(),
@@ -73,13 +68,6 @@ fn client(api: &Api) -> anyhow::Result<Arc<dyn HttpClient>> {
         ..ClientConfig::default()
     });
     Ok(Arc::new(client?))
-}
-
-/// Names of tools are not cut to less, however long the downstream's is.
-const SHORTEST_NAME: usize = 16;
-
-fn prefix_length(downstream: &config::Downstream) -> usize {
-    downstream.name.as_str().len() + NAMESPACE_SEPARATOR.len()
 }
 
 /// All that is secret about an API, each with what tells it from the others.

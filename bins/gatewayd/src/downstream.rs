@@ -10,6 +10,7 @@ use std::{
 use anyhow::Context as _;
 use gateway_catalog::{Signal, Source, ToolFilter};
 use gateway_openapi::downstream::{ApiFactory, Reports};
+use gateway_openapi::source::Place;
 use gateway_protocol::Revision;
 use gateway_registry::{
     HealthConfig, ManagedDownstream, Pool, PoolConfig, RestartBudget, SessionMode, SupervisorConfig,
@@ -52,12 +53,7 @@ pub(crate) fn manage(
         broken_cooldown: downstream.supervision.cooldown,
         restarts: restarts(&downstream.reach),
     };
-    let health = HealthConfig {
-        interval: downstream.health.interval,
-        timeout: downstream.health.timeout,
-        max_consecutive_failures: supervision.max_consecutive_failures,
-        broken_cooldown: supervision.broken_cooldown,
-    };
+    let health = health(downstream, &supervision);
     let mut reports = None;
     let (factory, health) = match &downstream.reach {
         config::Reach::Command(command) => {
@@ -78,19 +74,33 @@ pub(crate) fn manage(
             supervise(name.clone(), api, &supervision, health, observer)
         }
     };
-    let pool = PoolConfig {
+    let pool = Pool::new(name.clone(), factory, pool_config(downstream));
+    Ok((ManagedDownstream { name, mode: mode(downstream.sharing), pool, health }, reports))
+}
+
+fn health(downstream: &config::Downstream, supervision: &SupervisorConfig) -> HealthConfig {
+    HealthConfig {
+        interval: downstream.health.interval,
+        timeout: downstream.health.timeout,
+        max_consecutive_failures: supervision.max_consecutive_failures,
+        broken_cooldown: supervision.broken_cooldown,
+    }
+}
+
+fn pool_config(downstream: &config::Downstream) -> PoolConfig {
+    PoolConfig {
         max: clients_at_once(downstream),
         acquire_timeout: downstream.pool.acquire_timeout,
         idle_ttl: downstream.pool.idle_ttl,
         close_timeout: close_timeout(downstream),
-    };
-    let mode = match downstream.sharing {
+    }
+}
+
+fn mode(sharing: config::Sharing) -> SessionMode {
+    match sharing {
         config::Sharing::PerClient => SessionMode::PerClient,
         config::Sharing::Shared => SessionMode::Shared,
-    };
-    let managed =
-        ManagedDownstream { name: name.clone(), mode, pool: Pool::new(name, factory, pool), health };
-    Ok((managed, reports))
+    }
 }
 
 /// How long all of a downstream's sessions may take to end: longer than the stop ladder of a process.
@@ -142,6 +152,10 @@ fn address(reach: &config::Reach) -> String {
         config::Reach::Api(api) => {
             // Which part of it is offered makes another list too.
             format!("{api:?}").hash(&mut digest);
+            if let Place::Url(url) = &api.document {
+                // Which is not shown.
+                url.query().hash(&mut digest);
+            }
             secrets.extend(api::secrets(api));
             api.base_url.uri().to_string()
         }
@@ -207,5 +221,29 @@ fn revision(protocol: config::Protocol) -> Option<Revision> {
     match protocol {
         config::Protocol::Auto => None,
         config::Protocol::Revision(date) => Revision::parse(date),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Request};
+
+    fn address_of(description: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("[downstreams.d]\nopenapi = {description:?}\nbase_url = \"https://b.example\"\n");
+        std::fs::write(folder.path().join("gateway.toml"), text).unwrap();
+        let request = Request { folder: folder.path().to_owned(), ..Request::default() };
+        let loaded = config::load(&request, &Environment::default()).outcome.unwrap();
+        address(&loaded.config.downstreams[0].reach)
+    }
+
+    #[test]
+    fn another_description_is_another_address() {
+        let one = address_of("https://a.example/x?version=s3cret");
+        assert_eq!(one, address_of("https://a.example/x?version=s3cret"));
+        assert_ne!(one, address_of("https://a.example/x?version=2"));
+        assert_ne!(one, address_of("https://a.example/y?version=s3cret"));
+        assert!(one.starts_with("https://b.example") && !one.contains("s3cret"), "{one}");
     }
 }

@@ -103,6 +103,12 @@ impl Topology {
         reports?.last()
     }
 
+    /// Has the descriptions of all APIs that have been read read again, in their own time.
+    pub(crate) fn reread(&self) {
+        let reports = self.parts.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.values().for_each(Reports::reread);
+    }
+
     /// Makes everything that the changes need, of which nothing runs yet.
     ///
     /// # Errors

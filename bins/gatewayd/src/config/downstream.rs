@@ -5,14 +5,14 @@ use std::time::Duration;
 use gateway_domain::DownstreamName;
 use gateway_registry::HealthConfig;
 
-use super::checked::{Downstream, Health, Pool, Protocol, Sharing, Supervision, ToolFilter};
-use super::gateway::{GIB, HOUR, KIB, MIB, MONTH};
+use super::checked::{Downstream, Health, Names, Pool, Protocol, Sharing, Supervision, ToolFilter};
+use super::gateway::{GIB, HOUR, KIB, LONGEST_CALL, MIB, MONTH};
 use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::{api, reach, scalar};
 
-pub(super) fn read_all(top: &mut Table<'_>, own: &Own) -> Vec<Downstream> {
+pub(super) fn read_all(top: &mut Table<'_>, own: &Own, names: Names) -> Vec<Downstream> {
     let Some(item) = top.take("downstreams") else {
         top.report(none_configured());
         return Vec::new();
@@ -22,7 +22,8 @@ pub(super) fn read_all(top: &mut Table<'_>, own: &Own) -> Vec<Downstream> {
     if entries.is_empty() {
         item.report(none_configured());
     }
-    let downstreams: Vec<_> = entries.iter().filter_map(|(name, item)| read(name, item, own)).collect();
+    let downstreams: Vec<_> =
+        entries.iter().filter_map(|(name, item)| read(name, item, own, names)).collect();
     if !downstreams.is_empty() && downstreams.iter().all(|downstream| !downstream.enabled) {
         item.note("every downstream is disabled; nothing will be offered".to_owned());
     }
@@ -34,7 +35,7 @@ fn none_configured() -> Fault {
     fault.hint("add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"")
 }
 
-fn read(name: &str, item: &Item<'_>, own: &Own) -> Option<Downstream> {
+fn read(name: &str, item: &Item<'_>, own: &Own, names: Names) -> Option<Downstream> {
     let checked = DownstreamName::parse(name).map_err(|error| {
         let fault = Fault::new(format!("the name {}", error.rule));
         item.report(fault.hint("use letters, digits, - and single _ inside, 40 at most"));
@@ -42,7 +43,7 @@ fn read(name: &str, item: &Item<'_>, own: &Own) -> Option<Downstream> {
     let mut table = item.table()?;
     let enabled = table.read("enabled", scalar::flag).unwrap_or(true);
     table.set_dormant(!enabled);
-    let downstream = members(checked.ok(), enabled, &mut table, own);
+    let downstream = members(checked.ok(), enabled, &mut table, own, names);
     table.set_dormant(false);
     table.finish();
     downstream
@@ -53,56 +54,55 @@ fn members(
     enabled: bool,
     table: &mut Table<'_>,
     own: &Own,
+    names: Names,
 ) -> Option<Downstream> {
-    let is_api = table.has("openapi");
-    if is_api {
-        reach::refuse(table, &api::NOT_FOR_APIS, "has no meaning for an HTTP API");
-    }
-    // E-15; an MCP server may be at something longer.
-    let (call_timeout, max_call_time) = call_times(table, Duration::from_secs(if is_api { 30 } else { 60 }));
-    let protocol = table.read("protocol", scalar::one_of(&PROTOCOLS)).unwrap_or(Protocol::Auto);
-    let sharing = [("per_client", Sharing::PerClient), ("shared", Sharing::Shared)];
-    let required = table.read("required", scalar::flag).unwrap_or(false);
-    let sharing = table.read("sharing", scalar::one_of(&sharing)).unwrap_or(Sharing::PerClient);
-    let pool = pool(table.table("pool"));
-    let probe_timeout = seconds(table, "probe_timeout", 5);
-    let list_timeout = seconds(table, "list_timeout", 10);
-    let tools = tools(table.table("tools"));
-    let public_tool_list = public_tool_list(table, sharing);
-    let health = health(table.table("health"));
-    let max_message_bytes = table.read("max_message_bytes", scalar::size(KIB..=GIB)).unwrap_or(16 * MIB);
-    let supervision = supervision(table.table("supervision"));
-    // Last, so that every other fault of the downstream is found even if it cannot be reached.
-    let reach = reach::read(table, &own.executable)?;
-    let is_own = enabled && own.is(&reach);
+    let (call_timeout, max_call_time) = call_times(table);
+    let sharing = sharing(table);
+    let naming = name.as_ref().map(|name| api::naming(names, name)).unwrap_or_default();
+    let reach = reach::read(table, &own.executable, &naming);
+    let is_own = enabled && reach.as_ref().is_some_and(|reach| own.is(reach));
     if is_own {
         table.note("is this gateway itself; left out".to_owned());
     }
     Some(Downstream {
-        name: name?,
         enabled: enabled && !is_own,
-        required,
-        reach,
+        required: table.read("required", scalar::flag).unwrap_or(false),
         sharing,
-        pool,
+        pool: pool(table.table("pool")),
         call_timeout,
         max_call_time,
-        probe_timeout,
-        list_timeout,
-        protocol,
-        tools,
-        public_tool_list,
-        max_message_bytes,
-        supervision,
-        health,
+        probe_timeout: seconds(table, "probe_timeout", 5),
+        list_timeout: seconds(table, "list_timeout", 10),
+        protocol: table.read("protocol", scalar::one_of(&PROTOCOLS)).unwrap_or(Protocol::Auto),
+        tools: tools(table.table("tools")),
+        public_tool_list: public_tool_list(table, sharing),
+        max_message_bytes: table.read("max_message_bytes", scalar::size(KIB..=GIB)).unwrap_or(16 * MIB),
+        supervision: supervision(table.table("supervision")),
+        health: health(table.table("health")),
+        // Last, so that every other fault of the downstream is found even if it cannot be reached.
+        reach: reach?,
+        name: name?,
     })
 }
 
-fn call_times(table: &mut Table<'_>, default: Duration) -> (Duration, Duration) {
+fn sharing(table: &mut Table<'_>) -> Sharing {
+    let choices = [("per_client", Sharing::PerClient), ("shared", Sharing::Shared)];
+    table.read("sharing", scalar::one_of(&choices)).unwrap_or(Sharing::PerClient)
+}
+
+/// For a call without progress, and for any.
+fn call_times(table: &mut Table<'_>) -> (Duration, Duration) {
+    if table.has("openapi") {
+        // An answer comes at once or not: there is one limit (E-15).
+        reach::refuse(table, &api::NOT_FOR_APIS, "has no meaning for an HTTP API");
+        let limit = table.read("call_timeout", scalar::duration(LONGEST_CALL));
+        let limit = limit.unwrap_or(Duration::from_secs(30));
+        return (limit, limit);
+    }
     let call = table.take("call_timeout");
     let longest =
-        table.read("max_call_time", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(600));
-    let call_timeout = call.as_ref().and_then(|item| item.parsed(scalar::duration(24 * HOUR)));
+        table.read("max_call_time", scalar::duration(LONGEST_CALL)).unwrap_or(Duration::from_secs(600));
+    let call_timeout = call.as_ref().and_then(|item| item.parsed(scalar::duration(LONGEST_CALL)));
     if let Some(item) = call
         && call_timeout.is_some_and(|timeout| timeout > longest)
     {
@@ -110,7 +110,7 @@ fn call_times(table: &mut Table<'_>, default: Duration) -> (Duration, Duration) 
         let fault = Fault::new(format!("must not be longer than max_call_time, which is {longest}"));
         item.report(fault.hint("raise max_call_time as well"));
     }
-    (call_timeout.unwrap_or_else(|| longest.min(default)), longest)
+    (call_timeout.unwrap_or_else(|| longest.min(Duration::from_secs(60))), longest)
 }
 
 fn pool(mut table: Table<'_>) -> Pool {

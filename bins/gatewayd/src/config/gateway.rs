@@ -19,6 +19,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
     let has_clients = top.has("clients");
     let listen = top.take("listen");
     let address = listen.as_ref().and_then(|item| item.parsed(scalar::socket)).unwrap_or(DEFAULT_LISTEN);
+    let names = names(top.table("names"));
     let config = Config {
         listen: address,
         allowed_hosts: top.list("allowed_hosts", scalar::host).unwrap_or_default(),
@@ -28,7 +29,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         http2: top.read("http2", scalar::flag).unwrap_or(false),
         cancel_on_disconnect: top.read("cancel_on_disconnect", scalar::flag).unwrap_or(false),
         admin_listen: admin(top.table("admin")),
-        names: names(top.table("names")),
+        names,
         log: log(top.table("log")),
         reload: reload(top.table("reload")),
         limits: limits(top.table("limits")),
@@ -37,7 +38,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         extensions: top
             .list("extensions", extension)
             .unwrap_or_else(|| gateway_catalog::CatalogConfig::default().extensions),
-        downstreams: downstream::read_all(&mut top, &own(request, address)),
+        downstreams: downstream::read_all(&mut top, &own(request, address), names),
         clients: client::read_all(top.table("clients")),
         secret_variables: BTreeSet::default(),
     };
@@ -54,6 +55,8 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
 }
 
 pub(super) const HOUR: Duration = Duration::from_secs(60 * 60);
+/// No call takes longer, whatever is configured.
+pub(super) const LONGEST_CALL: Duration = HOUR.saturating_mul(24);
 pub(super) const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 

@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Value};
 
-pub(crate) use api::{Api, Auth, OAuthClient, Selector};
+pub(crate) use api::{Api, Auth, OAuthClient, Selector, naming};
 pub(crate) use checked::{
     Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
     Sharing,

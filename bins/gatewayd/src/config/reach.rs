@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use figment::value::Value;
 use gateway_domain::OperatorError;
+use gateway_openapi::engine::Naming;
 use gateway_registry::RestartBudget;
 use gateway_transport_http::HttpConfig;
 use http::{HeaderName, HeaderValue, Uri};
@@ -20,7 +21,7 @@ use super::scalar;
 use super::secret::{self, Secret};
 
 /// `None` if there was a problem, which is then recorded.
-pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
+pub(super) fn read(table: &mut Table<'_>, executable: &Path, naming: &Naming) -> Option<Reach> {
     let ways = ["command", "url", "openapi"];
     let given: Vec<&str> = ways.into_iter().filter(|way| table.has(way)).collect();
     match given[..] {
@@ -37,12 +38,12 @@ pub(super) fn read(table: &mut Table<'_>, executable: &Path) -> Option<Reach> {
         ["openapi"] => {
             refuse(table, &COMMAND_KEYS, "belongs to a downstream with a command");
             refuse(table, &["url"], "");
-            api::read(table).map(|api| Reach::Api(Box::new(api)))
+            api::read(table, naming).map(|api| Reach::Api(Box::new(api)))
         }
         _ => {
             table.report(no_single_way(&given));
             // Whatever else is wrong with each of them is worth knowing as well.
-            (command(table, executable), remote(table), api::read(table)).0.and(None)
+            (command(table, executable), remote(table), api::read(table, naming)).0.and(None)
         }
     }
 }

@@ -33,6 +33,9 @@ use watch::{Looks, Watch};
 /// For reading a configuration that changes; a disk that takes longer does not answer.
 const AT_MOST: Duration = Duration::from_secs(10);
 
+/// The reason of a reload that somebody asked for.
+const SIGHUP: &str = "SIGHUP";
+
 /// What a running gateway was started with.
 #[derive(Debug)]
 pub(crate) struct Start {
@@ -81,7 +84,7 @@ impl Reloader {
     pub(crate) async fn run(mut self, mut hangup: Signal, terminal: Terminal) {
         loop {
             let reason = tokio::select! {
-                _ = hangup.recv() => "SIGHUP",
+                _ = hangup.recv() => SIGHUP,
                 () = self.changed() => "files changed",
             };
             if terminal.is_gone() {
@@ -153,6 +156,10 @@ impl Reloader {
             edge.replace(gateway::server_config(&config)).context("the configuration as it would be used")?;
         }
         self.topology.manager.set_config(gateway::manager_config(&config));
+        if reason == SIGHUP {
+            // Not only files that are watched: also URLs, which nothing tells about.
+            self.topology.reread();
+        }
         self.topology.apply(steps).await;
         tracing::info!(reason, added, changed, removed, kept, settings, "configuration reloaded");
         if !waiting.is_empty() {

@@ -4,7 +4,7 @@ use gateway_testkit::client::{HttpClient, Speaks};
 
 use crate::{
     shop::{self, DESCRIPTION, Shop},
-    support::{Folder, PATIENCE, Serving, WATCHED, fake, has, logged, until, write},
+    support::{Folder, PATIENCE, Serving, WATCHED, fake, hang_up, has, logged, until, write},
 };
 
 const SECRET: &str = "k3y-that-nobody-sees";
@@ -140,13 +140,27 @@ async fn a_description_that_changes_is_taken_on_while_it_runs() {
     until("onePet", &serving, async || has(&client, "shop__onePet").await).await;
     assert!(!has(&client, "shop__getPet").await);
     describe(&folder, "openapi: [");
-    logged(&serving, "the description of the API has changed and is not used", 1).await;
+    logged(&serving, "the new description of the API is not used", 1).await;
     assert!(call(&client, "shop__onePet", r#"{"id":7}"#).await.contains("Rex"), "the one before stays");
     assert_eq!(
         serving.log().matches("configuration reloaded").count(),
         0,
         "it is no part of the configuration"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_has_descriptions_read_again_that_nobody_watches() {
+    let shop = Shop::open();
+    let folder = folder(&shop.config(""));
+    let serving = Serving::start(&folder, &["--no-watch"]);
+    let client = connect(&serving, Speaks::modern()).await;
+    describe(&folder, &DESCRIPTION.replace("getPet", "onePet"));
+    hang_up(serving.pid());
+    until("onePet", &serving, async || has(&client, "shop__onePet").await).await;
+    assert!(!has(&client, "shop__getPet").await);
+    logged(&serving, "configuration reloaded", 1).await;
+    assert!(serving.log().contains("kept=1"), "{}", serving.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Folder, PATIENCE, Serving, WATCHED, fake, gatewayd, has, logged, until, write};
+use crate::support::{
+    Folder, PATIENCE, Serving, WATCHED, fake, gatewayd, hang_up, has, logged, until, write,
+};
 use gateway_testkit::client::{Answer, HttpClient, Messages, Speaks, StdioClient};
 use tokio::time::timeout;
 
@@ -19,10 +21,6 @@ const LISTEN: &str = r#"{"notifications":{"toolsListChanged":true}}"#;
 /// A server that counts its calls, each client's by themselves.
 fn kept() -> String {
     fake("kept", &["--era", "legacy"])
-}
-
-fn hang_up(process: u32) {
-    assert!(Command::new("kill").args(["-HUP", &process.to_string()]).status().unwrap().success());
 }
 
 async fn told(stream: &mut Messages<'_>, serving: &Serving) {

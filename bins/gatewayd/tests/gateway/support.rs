@@ -143,6 +143,10 @@ pub(crate) async fn logged(serving: &Serving, what: &str, times: usize) {
     until(what, serving, async || serving.log().matches(what).count() >= times).await;
 }
 
+pub(crate) fn hang_up(process: u32) {
+    assert!(Command::new("kill").args(["-HUP", &process.to_string()]).status().unwrap().success());
+}
+
 pub(crate) async fn has(client: &HttpClient, tool: &str) -> bool {
     let listed = client.request("\"list\"", "tools/list", "{}").await.unwrap();
     listed.text.contains(&format!(r#""name":"{tool}""#))

@@ -26,7 +26,7 @@ pub enum Matcher {
     },
 }
 
-/// A matcher that never matches, whatever it is given.
+/// A matcher that never matches what it is meant to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{matcher} matches nothing: {reason}")]
 pub struct InvalidMatcher {
@@ -79,7 +79,8 @@ impl Matcher {
     /// Whether it can match anything.
     ///
     /// # Errors
-    /// A glob that cannot be understood, a method that no operation has, an empty tag or id.
+    /// A glob that cannot be understood, a method that no operation has, an empty tag or id, or one that looks like a
+    /// glob: only paths have such, and what it was meant to exclude would be offered.
     pub fn check(&self) -> Result<(), InvalidMatcher> {
         let reason = match self {
             Self::Path(glob) => glob.fault().map(str::to_owned),
@@ -87,7 +88,10 @@ impl Matcher {
                 let names = Method::ALL.map(Method::as_str).join(", ");
                 format!("the methods are {names}")
             }),
-            Self::Tag(text) | Self::Operation(text) => text.is_empty().then(|| "it is empty".into()),
+            Self::Tag(text) | Self::Operation(text) if text.trim().is_empty() => Some("it is empty".into()),
+            Self::Tag(text) | Self::Operation(text) => text
+                .contains(['*', '?', '['])
+                .then(|| "globs are for paths; here the whole name is needed".into()),
             Self::Predicate { .. } => None,
         };
         match reason {

@@ -86,6 +86,7 @@ fn matchers_tell_operations_apart() {
     check(Matcher::method("PAT"), false);
     check(Matcher::operation("repos_get"), true);
     check(Matcher::operation("repos/get"), true);
+    check(Matcher::operation(" repos/get "), true);
     check(Matcher::operation("repos_ge"), false);
     check(Matcher::operation("Repos_get"), false);
     check(Matcher::predicate("beta ones", |operation| operation.tags.len() > 1), true);
@@ -95,7 +96,13 @@ fn matchers_tell_operations_apart() {
 fn a_matcher_that_can_match_nothing_is_found() {
     let curation = Curation {
         include: vec![Matcher::path("/a"), Matcher::method("FETCH"), Matcher::tag("")],
-        exclude: vec![Matcher::path("pets/*"), Matcher::operation("x")],
+        exclude: vec![
+            Matcher::path("pets/*"),
+            Matcher::operation("x"),
+            Matcher::operation("pets_*"),
+            Matcher::tag("pet?"),
+            Matcher::tag("[a]"),
+        ],
         ..Curation::default()
     };
     let errors: Vec<_> = curation.check().unwrap_err().iter().map(ToString::to_string).collect();
@@ -105,6 +112,9 @@ fn a_matcher_that_can_match_nothing_is_found() {
             "method `FETCH` matches nothing: the methods are GET, POST, PUT, PATCH, DELETE, HEAD",
             "tag `` matches nothing: it is empty",
             "path `pets/*` matches nothing: paths begin with `/`",
+            "operation `pets_*` matches nothing: globs are for paths; here the whole name is needed",
+            "tag `pet?` matches nothing: globs are for paths; here the whole name is needed",
+            "tag `[a]` matches nothing: globs are for paths; here the whole name is needed",
         ]
     );
     assert_eq!(Curation::default().check(), Ok(()));

@@ -32,6 +32,8 @@ pub(super) struct Api {
     /// One reading at a time: held until it has really ended, also when nobody waits for it any more.
     reading: Arc<tokio::sync::Mutex<()>>,
     reachability: Arc<Reachability>,
+    /// Somebody wants the source to be read again, changed or not.
+    is_asked: AtomicBool,
     /// The task that looks for changes; it ends with the API.
     watch: Mutex<Option<AbortHandle>>,
 }
@@ -76,6 +78,7 @@ impl Api {
             current: Mutex::new(None),
             reading: Arc::default(),
             reachability: Arc::new(reachability),
+            is_asked: AtomicBool::new(false),
             watch: Mutex::new(None),
         }
     }
@@ -103,6 +106,15 @@ impl Api {
         timeout(DEADLINE, loading).await.unwrap_or_else(|_| Err(late()))
     }
 
+    /// Has the source read again, soon. Nothing if it has never been: that is done by whoever comes first.
+    pub(super) fn ask(&self) {
+        self.is_asked.store(self.current().is_some(), Ordering::Relaxed);
+    }
+
+    pub(super) fn take_asked(&self) -> bool {
+        self.is_asked.swap(false, Ordering::Relaxed)
+    }
+
     /// Reads the source again. What was read before stays if that comes to nothing.
     pub(super) async fn reload(self: &Arc<Self>) -> Reloaded {
         let loading = async { self.renew(self.reading.clone().lock_owned().await).await };
@@ -113,7 +125,7 @@ impl Api {
             }
             Err(fault) => {
                 let downstream = &self.config.name;
-                tracing::error!(%downstream, "the description of the API has changed and is not used: it {fault}");
+                tracing::error!(%downstream, "the new description of the API is not used: it {fault}");
                 match fault {
                     DownstreamFault::Unreachable { .. } => Reloaded::Unreadable,
                     _ => Reloaded::Unusable,

@@ -53,7 +53,7 @@ impl fmt::Debug for ApiFactory {
     }
 }
 
-/// Tells what became of the operations of one API.
+/// Tells what became of the operations of one API, and has them read again.
 #[derive(Clone)]
 pub struct Reports(Weak<Api>);
 
@@ -61,6 +61,14 @@ impl Reports {
     /// The report of the last reading that was good; `None` before the first one.
     pub fn last(&self) -> Option<Arc<Report>> {
         Some(self.0.upgrade()?.current()?.report().clone())
+    }
+
+    /// Has the source read again within [`ApiConfig::watch`] (1 s if it is not watched), changed or not. What was read
+    /// before stays if that comes to nothing. Nothing if the source has not been read yet, or the API is gone.
+    pub fn reread(&self) {
+        if let Some(api) = self.0.upgrade() {
+            api.ask();
+        }
     }
 }
 

@@ -21,9 +21,13 @@ pub(super) async fn watch(api: Weak<Api>, read: Option<u64>) {
         let Some(period) = api.upgrade().map(|api| api.config.watch.unwrap_or(PERIOD)) else { return };
         sleep(period).await;
         let Some(api) = api.upgrade() else { return };
-        if api.config.watch.is_some() && change.is_due(api.config.source.stamp().await, Instant::now()) {
-            let reloaded = api.reload().await;
-            change.note(&reloaded, Instant::now());
+        let is_asked = api.take_asked();
+        if is_asked || change.retry.is_some() || api.config.watch.is_some() {
+            let stamp = api.config.source.stamp().await;
+            if change.is_due(stamp, Instant::now()) || is_asked {
+                change.read = stamp;
+                change.note(&api.reload().await, Instant::now());
+            }
         }
         recovery.look(&api).await;
     }
@@ -50,7 +54,8 @@ impl Change {
         let is_at_rest = self.seen == stamp;
         self.seen = stamp;
         let is_retry = self.retry.is_some_and(|retry| now >= retry);
-        if stamp.is_none() || !is_at_rest || (stamp == self.read && !is_retry) {
+        let is_gone = stamp.is_none() && self.read.is_some();
+        if is_gone || !is_at_rest || (stamp == self.read && !is_retry) {
             return false;
         }
         self.read = stamp;

@@ -5,6 +5,8 @@ use std::{
 
 use http::{HeaderName, HeaderValue};
 
+use crate::ir::Location;
+
 /// What the operator adds to a request: static headers and credentials. Goes before anything that arguments say.
 #[derive(Clone, Default)]
 pub struct Extras {
@@ -40,4 +42,6 @@ pub struct Reserved {
     pub query: BTreeSet<String>,
     /// Cookies.
     pub cookies: BTreeSet<String>,
+    /// Those among them, headers in lower case, that are for credentials of which none are configured.
+    pub unset: BTreeSet<(Location, String)>,
 }

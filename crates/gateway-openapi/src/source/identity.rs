@@ -1,22 +1,25 @@
 use crate::ir::Method;
 
 /// An operation's id (E-42): what its source calls it, with `_` in place of anything but letters, digits and `_`; if
-/// it has no name, the method and the path's segments: `GET /users/{id}` is `get_users_id`.
+/// nothing of its name would be left, the method and the path's segments: `GET /users/{id}` is `get_users_id`.
 pub(super) fn operation_id(given: Option<&str>, method: Method, path: &str) -> String {
-    match given.filter(|id| !id.trim().is_empty()) {
-        Some(id) => legal_id(id.trim()),
-        None => {
-            let segments = path.split('/').map(|segment| segment.replace(['{', '}'], ""));
-            let words = segments.filter(|segment| !segment.is_empty()).map(|segment| legal_id(&segment));
-            std::iter::once(method.as_str().to_ascii_lowercase()).chain(words).collect::<Vec<_>>().join("_")
-        }
-    }
+    let given = given.map(legal_id).filter(|id| id.contains(|c: char| c.is_ascii_alphanumeric()));
+    given.unwrap_or_else(|| {
+        let segments = path.split('/').map(|segment| segment.replace(['{', '}'], ""));
+        let segments = segments.filter(|segment| !segment.is_empty());
+        let words: Vec<_> = std::iter::once(method.as_str().to_ascii_lowercase()).chain(segments).collect();
+        legal_id(&words.join("_"))
+    })
 }
 
-/// The characters that ids have (E-42).
+/// The same of a name alone, without the space around it; what operators name operations by is read like this as well.
 pub(crate) fn legal_id(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    text.trim().chars().map(legal).take(MOST_CHARACTERS).collect()
 }
+
+/// Names of tools are shorter; what they are cut from need not be longer than this.
+const MOST_CHARACTERS: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -33,6 +36,9 @@ mod tests {
         check(Some("pets/list-all"), "/pets", "pets_list_all");
         check(Some(" a b "), "/pets", "a_b");
         check(Some("größe"), "/pets", "gr__e");
+        check(Some("获取"), "/pets", "get_pets");
+        check(Some("_"), "/pets", "get_pets");
+        check(Some(&"a".repeat(2_000)), "/pets", &"a".repeat(1_024));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use std::{
-    fmt, fs, io,
+    fmt, fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io,
     io::Read as _,
     path::{Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
@@ -58,6 +60,19 @@ impl Place {
             Self::File(path) => path.display().to_string(),
             Self::Url(url) => locator::shown(url),
         }
+    }
+
+    /// What tells it apart from every other place: two URLs that differ in their query only are two places. Never
+    /// shown, for it is a hash of a URL whose query may hold a key, and of the content of bytes. Stable as long as the
+    /// process runs.
+    pub fn identity(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Bytes { name, content } => (0, name, content).hash(&mut hasher),
+            Self::File(path) => (1, path).hash(&mut hasher),
+            Self::Url(url) => (2, url).hash(&mut hasher),
+        }
+        hasher.finish()
     }
 
     /// Reads the document. A URL is asked once, with GET, and must answer with 2xx; no redirect is followed. Reading

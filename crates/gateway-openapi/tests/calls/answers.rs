@@ -146,12 +146,23 @@ async fn text_that_is_not_utf_8_is_read_in_its_charset() {
     }
 }
 
+/// `Transfer-Encoding` is looked at too: chunks are taken off, and nothing else.
 #[tokio::test]
-async fn what_is_encoded_though_nobody_asked_is_not_taken_for_text() {
-    let headers = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
-    let api = Api::that(answer(200, headers, b"\x1f\x8b\x08\0")).await;
-    let result = Shop::at(&api.url(), |_, _| {}).call().await;
-    let block = r#"{"uri":"api:things","mimeType":"application/octet-stream","blob":"H4sIAA=="}"#;
-    assert_eq!(result.as_str(), format!(r#"{{"content":[{{"type":"resource","resource":{block}}}]}}"#));
-    assert!(api.asked()[0].values("accept-encoding").is_empty());
+async fn what_is_encoded_though_nobody_asked_is_not_taken_for_an_answer() {
+    const REFUSED: &str = "upstream call failed: the answer is compressed, which was not asked for";
+    const CHUNKS: &[u8] = b"2\r\n{}\r\n0\r\n\r\n";
+    for (status, headers, body, expected) in [
+        ("200 OK", "content-encoding: gzip\r\ncontent-length: 2", &b"{}"[..], (REFUSED, true)),
+        ("200 OK", "content-encoding: identity, br\r\ncontent-length: 2", b"{}", (REFUSED, true)),
+        ("200 OK", "transfer-encoding: gzip, chunked", CHUNKS, (REFUSED, true)),
+        ("200 OK", "transfer-encoding: chunked\r\ncontent-encoding: Identity", CHUNKS, ("{}", false)),
+        ("200 OK", "content-encoding: gzip\r\ncontent-length: 0", b"", ("", false)),
+        ("404 Gone", "content-encoding: gzip\r\ncontent-length: 2", b"{}", ("HTTP 404\n{}", true)),
+    ] {
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}\r\n\r\n");
+        let api = Api::that(vec![say([head.as_bytes(), body].concat())]).await;
+        let said = Shop::at(&api.url(), |_, _| {}).said().await;
+        assert_eq!(said, (expected.0.to_owned(), expected.1), "{headers}");
+        assert!(api.asked()[0].values("accept-encoding").is_empty());
+    }
 }

@@ -83,13 +83,17 @@ async fn a_parameter_sets_no_header_that_the_operator_or_the_call_sets() {
     let shop = Shop::new(
         &api.url(),
         network(),
-        |config| config.headers = vec![field("x-static", "operator")],
+        |config| config.headers = vec![field("x-static", "operator"), field("cookie", "session=operator")],
         |operation, _| {
             let names = ["X-Static", "Authorization", "X-Call", "X-Free"];
             operation.params = names.map(|name| Param::new(name, Location::Header)).into();
+            operation.params.extend(["session", "theme"].map(|name| Param::new(name, Location::Cookie)));
         },
     );
-    let arguments = r#"{"X-Static":"model","Authorization":"model","X-Call":"model","X-Free":"model"}"#;
+    let arguments = concat!(
+        r#"{"X-Static":"model","Authorization":"model","X-Call":"model","X-Free":"model","#,
+        r#""session":"model","theme":"model"}"#
+    );
     let context = CallContext::with_headers([field("x-call", "call")]);
     shop.tool.call(&RawObject::parse(arguments).unwrap(), &context).await;
     let asked: &Asked = &api.asked()[0];
@@ -98,10 +102,11 @@ async fn a_parameter_sets_no_header_that_the_operator_or_the_call_sets() {
         ("authorization", &[]),
         ("x-call", &["call"]),
         ("x-free", &["model"]),
+        ("cookie", &["session=operator; theme=model"]),
     ] {
         assert_eq!(asked.values(name), expected, "for {name}");
     }
-    assert_eq!(shop.tool.notes().len(), 2, "{:?}", shop.tool.notes());
+    assert_eq!(shop.tool.notes().len(), 3, "{:?}", shop.tool.notes());
 }
 
 #[test]
@@ -118,6 +123,21 @@ fn what_the_operator_sets_is_no_argument() {
             && reserved.headers.contains(&header::AUTHORIZATION)
     );
     assert!(reserved.query.contains("k"));
+}
+
+/// A static header or cookie may stand for a scheme of which nothing is configured.
+#[test]
+fn what_a_static_header_sets_is_said_to_be_set() {
+    let key = |location, name: &str| SecurityScheme::ApiKey { location, name: name.into() };
+    let places = [(Location::Header, "x-key"), (Location::Cookie, "sid"), (Location::Query, "k")];
+    let schemes = places.map(|(location, name)| (name.to_owned(), key(location, name))).into();
+    let mut config = ExecutorConfig::new(BaseUrl::parse(BASE).unwrap(), network());
+    let none = Credentials::new(BTreeMap::new(), &schemes, &BASE.parse().unwrap(), &network());
+    config.credentials = Arc::new(none.unwrap());
+    config.headers = vec![field("x-key", "1"), field("cookie", "a=1; sid=2")];
+    let unset = Executor::new(config).reserved().unset;
+    let expected = [(Location::Query, "k"), (Location::Header, "authorization")];
+    assert_eq!(unset, expected.map(|(location, name)| (location, name.to_owned())).into());
 }
 
 #[tokio::test(start_paused = true)]

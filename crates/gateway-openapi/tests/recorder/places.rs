@@ -316,6 +316,17 @@ async fn in_names_files_and_content_of_parts() {
     }
 }
 
+/// RFC 9110 §8.6.
+#[tokio::test]
+async fn what_has_no_body_says_so_where_one_is_expected() {
+    for method in Method::ALL {
+        let place = Place::new(Operation::new("id", method, "/things/parts")).await;
+        let arrived = place.send("unknown", &raw("1")).await.unwrap();
+        let expected = matches!(method, Method::Post | Method::Put | Method::Patch).then_some(b"0".to_vec());
+        assert_eq!(arrived.header("content-length"), expected, "{method}");
+    }
+}
+
 /// What is refused is refused before credentials are asked for and before a connection is made.
 #[tokio::test]
 async fn a_refused_call_never_reaches_the_api() {

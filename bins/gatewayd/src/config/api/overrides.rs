@@ -1,27 +1,28 @@
 //! `overrides`: what the operator says of single operations in place of their document.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use gateway_domain::RawJson;
-use gateway_openapi::engine::{AnnotationOverride, Argument, Override};
+use gateway_openapi::engine::{AnnotationOverride, Argument, Naming, Override, names};
+use gateway_openapi::ir::{Method, Operation};
 
 use super::{read, selector};
-use crate::config::gateway::HOUR;
+use crate::config::gateway::LONGEST_CALL;
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
 use crate::config::scalar;
 
-pub(super) fn read_all(table: Table<'_>) -> BTreeMap<String, Override> {
+pub(super) fn read_all(table: Table<'_>, naming: &Naming) -> BTreeMap<String, Override> {
     let mut overrides = BTreeMap::new();
     for (name, item) in table.into_entries() {
         let key = item.parsed(|_| key(&name));
         let Some(table) = item.table() else { continue };
-        let given = read_one(table);
+        let given = read_one(table, naming);
         if let Some(key) = key
             && overrides.insert(key, given).is_some()
         {
-            item.report(Fault::new("stands twice"));
+            let fault = Fault::new("is for the same operation as another override");
+            item.report(fault.hint("write one of both"));
         }
     }
     overrides
@@ -45,14 +46,14 @@ fn key(name: &str) -> Result<String, Fault> {
     }
 }
 
-fn read_one(mut table: Table<'_>) -> Override {
+fn read_one(mut table: Table<'_>, naming: &Naming) -> Override {
     let given = Override {
-        name: table.read("name", tool_name),
+        name: table.read("name", |item| tool_name(item, naming)),
         title: table.read("title", scalar::word),
         description: table.read("description", scalar::word),
         annotations: annotations(table.table("annotations")),
         arguments: table.take("arguments").and_then(|item| item.table()).map(arguments).unwrap_or_default(),
-        fields: table.list("fields", field).unwrap_or_default(),
+        fields: table.take("fields").and_then(|item| fields(&item)).unwrap_or_default(),
         output_schema: table.read("output_schema", scalar::flag),
         timeout: table.read("timeout", scalar::duration(LONGEST_CALL)),
         max_concurrent: table.read("max_concurrent", scalar::count(1..=10_000)),
@@ -63,14 +64,12 @@ fn read_one(mut table: Table<'_>) -> Override {
     given
 }
 
-const LONGEST_CALL: Duration = HOUR.saturating_mul(24);
-
-fn tool_name(item: &Item<'_>) -> Result<String, Fault> {
+fn tool_name(item: &Item<'_>, naming: &Naming) -> Result<String, Fault> {
     let name = scalar::word(item)?;
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    match name.chars().all(is_legal) && name.len() <= 64 {
-        true => Ok(name),
-        false => Err(Fault::new("a tool's name has at most 64 letters, digits and _")),
+    let any = Operation::new("any", Method::Get, "/");
+    match names([(&any, Some(name.as_str()))], naming) {
+        Ok(_) => Ok(name),
+        Err(error) => Err(Fault::new(error.to_string())),
     }
 }
 
@@ -111,6 +110,15 @@ fn json(item: &Item<'_>) -> Result<RawJson, Fault> {
     let text = serde_json::to_string(&item.structured());
     let text = text.map_err(|error| Fault::new(format!("cannot be written as JSON: {error}")))?;
     RawJson::parse(text).map_err(|error| Fault::new(format!("cannot be written as JSON: {error}")))
+}
+
+/// Without one all would be passed on, which is not what an empty list looks like.
+fn fields(item: &Item<'_>) -> Option<Vec<Vec<String>>> {
+    let items = item.items()?;
+    if items.is_empty() {
+        item.report(Fault::new("must not be empty").hint("remove it to pass everything on"));
+    }
+    Some(items.iter().filter_map(|item| item.parsed(field)).collect())
 }
 
 /// `"items.id"`.

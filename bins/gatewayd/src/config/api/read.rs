@@ -1,11 +1,11 @@
 use bytes::Bytes;
-use gateway_openapi::engine::{BaseUrl, RateLimit};
+use gateway_openapi::engine::{BaseUrl, Naming, RateLimit};
 use gateway_openapi::source::{Place, References};
 
 use super::model::{Api, CallLimits, Part};
 use super::{auth, overrides, selector};
 use crate::config::downstream::seconds;
-use crate::config::gateway::{GIB, KIB, MIB};
+use crate::config::gateway::{KIB, MIB};
 use crate::config::problem::Fault;
 use crate::config::reach;
 use crate::config::reader::{Item, Table};
@@ -41,7 +41,7 @@ pub(in crate::config) const NOT_FOR_APIS: [&str; 7] = [
 ];
 
 /// Reads what an API has. `None` if there was a problem, which is then recorded.
-pub(in crate::config) fn read(table: &mut Table<'_>) -> Option<Api> {
+pub(in crate::config) fn read(table: &mut Table<'_>, naming: &Naming) -> Option<Api> {
     let is_api = table.has("openapi");
     let document = table.read("openapi", document);
     let place = table.take("base_url");
@@ -60,7 +60,7 @@ pub(in crate::config) fn read(table: &mut Table<'_>) -> Option<Api> {
     {
         item.note("headers and credentials travel unencrypted over http".to_owned());
     }
-    let part = part(table);
+    let part = part(table, naming);
     let limits = limits(table);
     let references = table.list("references", reference).unwrap_or_default();
     let certificates = table.read("ca_file", reach::certificates);
@@ -69,13 +69,13 @@ pub(in crate::config) fn read(table: &mut Table<'_>) -> Option<Api> {
     Some(Api { document, references, base_url, headers, auth, part, limits, certificates, connect_timeout })
 }
 
-fn part(table: &mut Table<'_>) -> Part {
+fn part(table: &mut Table<'_>, naming: &Naming) -> Part {
     let overrides = table.take("overrides").and_then(|item| item.table());
     Part {
         read_only: table.read("read_only", scalar::flag).unwrap_or(true),
         include: selector::read_all(table, "include"),
         exclude: selector::read_all(table, "exclude"),
-        overrides: overrides.map(overrides::read_all).unwrap_or_default(),
+        overrides: overrides.map(|table| overrides::read_all(table, naming)).unwrap_or_default(),
         output_schemas: table.read("output_schemas", scalar::flag).unwrap_or(true),
         max_schema_bytes: table.read("max_schema_bytes", scalar::size(KIB..=MIB)).unwrap_or(24 * KIB),
     }
@@ -171,7 +171,7 @@ pub(super) fn rate_limit(mut table: Table<'_>) -> Option<RateLimit> {
     Some(RateLimit { per_second, burst: burst.unwrap_or_else(|| per_second.ceil() as u32).max(1) })
 }
 
-/// Bytes, or 0 for no limit.
+/// Bytes of what is read, or 0 for all of it. No more than this is read of any answer.
 pub(super) fn response_bytes(item: &Item<'_>) -> Result<usize, Fault> {
-    scalar::size(0..=GIB)(item)
+    scalar::size(0..=16 * MIB)(item)
 }

@@ -35,7 +35,7 @@ fn short(item: &Item<'_>) -> Result<Selector, Fault> {
         }
         (Some(word), None, None) => Ok(match is_method(word) {
             Some(method) => Selector { method: Some(method), ..Selector::default() },
-            None => Selector { operation: Some(word.to_owned()), ..Selector::default() },
+            None => Selector { operation: Some(literal(word)?), ..Selector::default() },
         }),
         (Some(word), Some(path), None) if path.starts_with('/') => {
             Ok(Selector { method: Some(method(word)?), path: Some(path_glob(path)?), ..Selector::default() })
@@ -57,10 +57,10 @@ fn long(item: &Item<'_>) -> Option<Selector> {
         item.report(Fault::new("does not say which operations").hint(HINT));
     }
     let selector = Selector {
-        tag: table.read("tag", scalar::word),
+        tag: table.read("tag", |item| literal(&scalar::word(item)?)),
         path: table.read("path", |item| path_glob(&scalar::word(item)?)),
         method: table.read("method", |item| method(&scalar::word(item)?)),
-        operation: table.read("operation", scalar::word),
+        operation: table.read("operation", |item| literal(&scalar::word(item)?)),
     };
     table.finish();
     let Selector { tag, path, method, operation } = &selector;
@@ -78,6 +78,15 @@ pub(super) fn method(word: &str) -> Result<Method, Fault> {
             None => fault,
         }
     })
+}
+
+/// An operation's id or a tag. What looks like a pattern would fit none, and so exclude nothing.
+fn literal(word: &str) -> Result<String, Fault> {
+    match word.contains(['*', '?', '[']) {
+        true => Err(Fault::new(format!("{word:?} is a pattern, and only paths have those"))
+            .hint("a path begins with /")),
+        false => Ok(word.to_owned()),
+    }
 }
 
 /// A glob over paths. One that cannot be understood would fit nothing, and so exclude nothing.

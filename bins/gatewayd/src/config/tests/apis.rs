@@ -239,6 +239,16 @@ const PROBLEMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "exclude = [\"admin/*\", \"**\", \"adm?n\", { operation = \"[a]dm\" }, { tag = \"*\", method = \"GET\" }]",
+        &[
+            "g.toml:4: downstreams.d.exclude[0]: \"admin/*\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[1]: \"**\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[2]: \"adm?n\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[3].operation: \"[a]dm\" is a pattern, and only paths have those; hint: a path begins with /",
+            "g.toml:4: downstreams.d.exclude[4].tag: \"*\" is a pattern, and only paths have those; hint: a path begins with /",
+        ],
+    ),
+    (
         "auth = { a = {}, b = { env = \"UNSET\" }, c = { username = \"x\" }, d = { client_id = \"x\" }, e = \"\", f = { username = \"x:y\", password = \"z\" } }",
         &[
             "g.toml:4: downstreams.d.auth.a: does not say what to send; hint: write { env = \"NAME\" } for a key or token, { username = …, password = … }, or { client_id = …, client_secret = … }",
@@ -280,20 +290,58 @@ const PROBLEMS: &[(&str, &[&str])] = &[
             "g.toml:4: downstreams.d.overrides.\"/pets\": does not say which operation; hint: write an operation's id, or \"GET /path/{name}\" as in its document",
             "g.toml:4: downstreams.d.overrides.\"GET pets\": does not say which operation; hint: write an operation's id, or \"GET /path/{name}\" as in its document",
             "g.toml:4: downstreams.d.overrides.\"GRAB /pets\": \"GRAB\" is not one of GET, POST, PUT, PATCH, DELETE, HEAD",
-            "g.toml:4: downstreams.d.overrides.a.name: a tool's name has at most 64 letters, digits and _",
+            "g.toml:4: downstreams.d.overrides.a.name: \"a-b\" is no name for a tool: it must be 1 to 61 letters, digits and single '_' inside",
             "g.toml:4: downstreams.d.overrides.a.arguments.x: does not say what becomes of it; hint: write { hidden = true } or { value = … }",
             "g.toml:4: downstreams.d.overrides.a.fields[0]: is not a path of names; hint: write \"id\" or \"items.id\"",
             "g.toml:4: downstreams.d.overrides.a.nam: unknown key `nam`; hint: did you mean `name`?",
+        ],
+    ),
+    (
+        "overrides = { a = { name = \"a__b\" }, b = { name = \"_b\" }, c = { name = \"{LONG}c\" }, d = { name = \"{LONG}\" } }",
+        &[
+            "g.toml:4: downstreams.d.overrides.a.name: \"a__b\" is no name for a tool: it must be 1 to 61 letters, digits and single '_' inside",
+            "g.toml:4: downstreams.d.overrides.b.name: \"_b\" is no name for a tool: it must be 1 to 61 letters, digits and single '_' inside",
+            "g.toml:4: downstreams.d.overrides.c.name: \"{LONG}c\" is no name for a tool: it must be 1 to 61 letters, digits and single '_' inside",
+        ],
+    ),
+    (
+        "call_timeout = \"25h\"\nmax_response_bytes = \"17MiB\"",
+        &[
+            "g.toml:4: downstreams.d.call_timeout: must be 1ms to 1day",
+            "g.toml:5: downstreams.d.max_response_bytes: must be 0 bytes to 16777216 bytes",
+        ],
+    ),
+    (
+        "overrides = { a = { fields = [] }, \"GET /a\" = {}, \"get  /a\" = {} }",
+        &[
+            "g.toml:4: downstreams.d.overrides.a.fields: must not be empty; hint: remove it to pass everything on",
+            "g.toml:4: downstreams.d.overrides.\"get  /a\": is for the same operation as another override; hint: write one of both",
         ],
     ),
 ];
 
 #[test]
 fn what_is_wrong_with_an_api_is_said_in_these_words() {
+    let long = "x".repeat(61);
     for (text, expected) in PROBLEMS {
-        let scene = Scene::with("g.toml", &format!("{SHORT}{text}\n"));
-        assert_eq!(scene.problems(), *expected, "{text}");
+        let scene = Scene::with("g.toml", &format!("{SHORT}{}\n", text.replace("{LONG}", &long)));
+        let expected: Vec<_> = expected.iter().map(|line| line.replace("{LONG}", &long)).collect();
+        assert_eq!(scene.problems(), expected, "{text}");
     }
+}
+
+#[test]
+fn a_tool_is_called_what_has_room_behind_the_name_of_its_downstream() {
+    let text = format!("names = {{ max_length = 20 }}\n{SHORT}overrides = {{ a = {{ name = \"{{}}\" }} }}\n");
+    Scene::with("g.toml", &text.replace("{}", &"x".repeat(17))).good();
+    let problems = Scene::with("g.toml", &text.replace("{}", &"x".repeat(18))).problems();
+    assert!(problems[0].contains("it must be 1 to 17 letters"), "{problems:?}");
+}
+
+#[test]
+fn a_call_of_an_api_may_take_a_day() {
+    let loaded = Scene::with("g.toml", &format!("{SHORT}call_timeout = \"24h\"\n")).good();
+    assert_eq!(only(&loaded.config).call_timeout, Duration::from_secs(24 * 60 * 60));
 }
 
 #[test]

@@ -1,6 +1,9 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use http::Uri;
+use http::{Uri, header::AUTHORIZATION};
 
 use super::{Credential, CredentialError, supply::Supply};
 use crate::{
@@ -44,7 +47,7 @@ impl Credentials {
                 Ok((name, supply))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { supplies, reserved: reserved(schemes) })
+        Ok(Self { reserved: reserved(schemes, &supplies), supplies })
     }
 
     /// Names that no argument may set: those that any scheme of the API uses, whether there is a credential for it
@@ -72,8 +75,8 @@ impl Credentials {
         self.supplies.values().for_each(|supply| supply.reject(sent));
     }
 
-    /// The schemes without a credential for which an operation's requests go without credentials; empty if it has
-    /// what it needs.
+    /// The schemes without a credential for which an operation's requests go without credentials, and those with one
+    /// that cannot be sent together with another; empty if it has what it needs.
     pub fn missing(&self, operation: &Operation) -> Vec<String> {
         let security = &operation.security;
         if self.chosen(security).is_some() || security.iter().any(|requirement| requirement.0.is_empty()) {
@@ -81,6 +84,7 @@ impl Credentials {
         }
         let names = security.iter().flat_map(|requirement| &requirement.0).map(|needed| needed.name.clone());
         let mut missing: Vec<_> = names.filter(|name| !self.supplies.contains_key(name)).collect();
+        missing.extend(security.iter().filter_map(|Requirement(uses)| self.collision(uses)));
         missing.sort_unstable();
         missing.dedup();
         missing
@@ -92,25 +96,44 @@ impl Credentials {
 
     /// All are there, and no two want the same place.
     fn can_meet(&self, uses: &[SchemeUse]) -> bool {
-        let supplies = uses.iter().map(|needed| self.supplies.get(&needed.name)).collect::<Option<Vec<_>>>();
-        supplies.is_some_and(|supplies| {
-            let mut earlier = supplies.iter().enumerate();
-            earlier.all(|(at, supply)| !supplies[..at].iter().any(|other| other.collides(supply)))
+        uses.iter().all(|needed| self.supplies.contains_key(&needed.name)) && self.collision(uses).is_none()
+    }
+
+    /// The first two that want the same place, in words.
+    fn collision(&self, uses: &[SchemeUse]) -> Option<String> {
+        let found = uses.iter().filter_map(|needed| Some((&needed.name, self.supplies.get(&needed.name)?)));
+        let found: Vec<_> = found.collect();
+        let place = |supply: &Supply| match supply.place() {
+            (Location::Header, name) => format!("the header {name}"),
+            (location, name) => format!("{name:?} in the {}", location.as_str()),
+        };
+        found.iter().enumerate().find_map(|(at, (name, supply))| {
+            let (other, _) = found[..at].iter().find(|(_, other)| other.place() == supply.place())?;
+            Some(format!("{other} together with {name}: both are sent as {}", place(supply)))
         })
     }
 }
 
-fn reserved(schemes: &BTreeMap<String, SecurityScheme>) -> Reserved {
+fn reserved(schemes: &BTreeMap<String, SecurityScheme>, supplies: &BTreeMap<String, Supply>) -> Reserved {
     let mut reserved = Reserved::default();
+    let mut unset = BTreeSet::from([(Location::Header, AUTHORIZATION.as_str().to_owned())]);
     for scheme in schemes.values() {
         let SecurityScheme::ApiKey { location, name } = scheme else { continue };
+        if name.is_empty() {
+            continue;
+        }
         match location {
             Location::Header => reserved.headers.extend(name.parse()),
             Location::Query => reserved.query.extend([name.clone()]),
             Location::Cookie => reserved.cookies.extend([name.clone()]),
             Location::Path | Location::QueryString => {}
         }
+        let is_header = *location == Location::Header;
+        unset.insert((*location, if is_header { name.to_ascii_lowercase() } else { name.clone() }));
     }
-    reserved.headers.insert(http::header::AUTHORIZATION);
-    reserved
+    for supply in supplies.values() {
+        unset.remove(&supply.place());
+    }
+    reserved.headers.insert(AUTHORIZATION);
+    Reserved { unset, ..reserved }
 }

@@ -77,21 +77,13 @@ impl Supply {
         sent.for_each(|(_, value)| tokens.reject(value));
     }
 
-    /// Whether both want the same place in a request.
-    pub(super) fn collides(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Query(one, _), Self::Query(two, _)) | (Self::Cookie(one, _), Self::Cookie(two, _)) => {
-                one == two
-            }
-            _ => self.header().is_some() && self.header() == other.header(),
-        }
-    }
-
-    fn header(&self) -> Option<&HeaderName> {
+    /// Where it stands in a request; headers in lower case.
+    pub(super) fn place(&self) -> (Location, String) {
         match self {
-            Self::Header(name, _) => Some(name),
-            Self::Tokens(_) => Some(&header::AUTHORIZATION),
-            Self::Query(..) | Self::Cookie(..) => None,
+            Self::Header(name, _) => (Location::Header, name.as_str().to_owned()),
+            Self::Tokens(_) => (Location::Header, header::AUTHORIZATION.as_str().to_owned()),
+            Self::Query(name, _) => (Location::Query, name.clone()),
+            Self::Cookie(name, _) => (Location::Cookie, name.clone()),
         }
     }
 }
@@ -121,6 +113,7 @@ fn api_key(location: Location, name: &str, value: Secret) -> Result<Supply, &'st
             }
             Ok(Supply::Header(name, secret_header(value.expose().to_owned())?))
         }
+        Location::Query | Location::Cookie if name.is_empty() => Err("the API gives the key no name"),
         Location::Query => Ok(Supply::Query(name.to_owned(), value)),
         Location::Cookie => Ok(Supply::Cookie(name.to_owned(), value)),
         Location::Path | Location::QueryString => {

@@ -1,11 +1,13 @@
 use http::{Uri, uri::Scheme};
 
+use crate::engine::request::has_dots;
+
 /// Where tokens are fetched: where the operator says, or else where the API's description says, if that is the
 /// operator's word as well because it is on the scheme, host and port of the base URL.
 pub(super) fn choose(configured: Option<&Uri>, named: Option<&str>, base: &Uri) -> Result<Uri, &'static str> {
     match (configured, named) {
         (Some(url), _) if is_fetchable(url) => Ok(url.clone()),
-        (Some(_), _) => Err("`token_url` has to be an http or https URL with a host and without a user"),
+        (Some(_), _) => Err("`token_url` has to be an http or https URL with a host, without a user or dot segments"),
         (None, None) => Err("the API does not say where tokens are given; write `token_url`"),
         (None, Some(named)) => resolve(named, base).filter(|url| is_fetchable(url) && is_at(url, base)).ok_or(
             "the API names a token URL that is not on the base URL's scheme, host and port, where secrets are not \
@@ -25,6 +27,7 @@ fn resolve(named: &str, base: &Uri) -> Option<Uri> {
 
 fn is_fetchable(url: &Uri) -> bool {
     matches!(url.scheme_str(), Some("http" | "https"))
+        && !has_dots(url.path())
         && url
             .authority()
             .is_some_and(|authority| !authority.as_str().contains('@') && !authority.host().is_empty())
@@ -72,6 +75,9 @@ mod tests {
             "https://user@api.example/token",
             "https://evil\\@api.example/token",
             "//evil/token",
+            "/v1/../token",
+            "https://api.example/a/%2E%2e/token",
+            "https://api.example/.%2ftoken",
             "ftp://api.example/token",
             "api.example",
             "token",
@@ -87,6 +93,7 @@ mod tests {
         let base = BASE.parse().unwrap();
         assert_eq!(choose(Some(&url), Some("https://api.example/token"), &base).unwrap(), url);
         assert!(choose(Some(&"https://me:pw@id.example/".parse().unwrap()), None, &base).is_err());
+        assert!(choose(Some(&"https://id.example/a/../token".parse().unwrap()), None, &base).is_err());
         assert!(choose(Some(&"/token".parse().unwrap()), None, &base).is_err());
         assert!(choose(None, None, &base).unwrap_err().contains("write `token_url`"));
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use gateway_domain::RawObject;
 use http::{HeaderMap, HeaderName, StatusCode, header};
+use hyper::body::Body;
 use tokio::time::{Instant, timeout_at};
 
 pub use self::config::ExecutorConfig;
@@ -17,7 +18,7 @@ use super::{
     CallContext, CallError, ClientError, Extras, Inputs, MAX_SCHEMA_BYTES, Reserved, Response, ResponseBody,
     request, response::MediaType,
 };
-use crate::ir::Operation;
+use crate::ir::{Location, Operation};
 
 /// As good as never, and still a time that can be computed with.
 const AGES: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -55,10 +56,20 @@ impl Executor {
         Self { config }
     }
 
-    /// Names that no argument may have: those of the static headers, and those of the API's credentials (E-W11).
+    /// Names that no argument may have: those of the static headers and the cookies in them, and those of the API's
+    /// credentials (E-W11).
     pub fn reserved(&self) -> Reserved {
         let mut reserved = self.config.credentials.reserved().clone();
-        reserved.headers.extend(self.config.headers.iter().map(|(name, _)| name.clone()));
+        for (name, line) in &self.config.headers {
+            reserved.headers.insert(name.clone());
+            reserved.unset.remove(&(Location::Header, name.as_str().to_owned()));
+            if name == header::COOKIE {
+                for cookie in request::cookie_names(line) {
+                    reserved.unset.remove(&(Location::Cookie, cookie.clone()));
+                    reserved.cookies.insert(cookie);
+                }
+            }
+        }
         reserved
     }
 
@@ -77,14 +88,6 @@ impl Executor {
         let terms = Terms { timeout: self.config.timeout, keep: MAX_BODY_BYTES };
         let called = self.execute(operation, &inputs, arguments, context, terms).await;
         called.map_err(|failed| failed.error)
-    }
-
-    /// Whether the API can be reached, without asking it anything.
-    ///
-    /// # Errors
-    /// Why not.
-    pub async fn reach(&self) -> Result<(), ClientError> {
-        self.config.client.reach().await
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -113,6 +116,11 @@ impl Executor {
         let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
             self.config.credentials.reject(&extras);
+        }
+        if status.is_success() && is_encoded(response.headers()) && !response.body().is_end_stream() {
+            let reason = "the answer is compressed, which was not asked for".into();
+            let error = CallError::Upstream(ClientError { reason, is_unsent: false });
+            return Err(Failed { status: Some(status), error });
         }
         receive(response, until, terms.keep).await.map_err(|broken| {
             let error = match broken {
@@ -159,10 +167,18 @@ async fn receive(
     })
 }
 
+/// Whether a body is not what it would be without `Content-Encoding` and `Transfer-Encoding`. Chunks are taken off.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let lines = [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].map(|name| headers.get_all(name));
+    let mut codings = lines.iter().flatten().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    codings.any(|coding| {
+        let coding = coding.trim_ascii().to_ascii_lowercase();
+        !matches!(&coding[..], b"" | b"identity" | b"chunked")
+    })
+}
+
 /// A body that is encoded, though nobody asked for that, is not what its type says.
 fn content_type(headers: &HeaderMap) -> Option<String> {
-    let encodings = headers.get_all(header::CONTENT_ENCODING);
-    let is_plain = encodings.iter().all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    let value = headers.get(header::CONTENT_TYPE).filter(|_| is_plain)?;
+    let value = headers.get(header::CONTENT_TYPE).filter(|_| !is_encoded(headers))?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }

@@ -4,7 +4,7 @@ use super::Reserved;
 use crate::ir::{Location, Param};
 
 /// Headers that say how a message is carried or where it goes, who asks, or what comes back.
-const HEADERS: [&str; 31] = [
+const HEADERS: [&str; 44] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -35,11 +35,28 @@ const HEADERS: [&str; 31] = [
     "x-method-override",
     "x-original-url",
     "x-rewrite-url",
-    "x-real-ip",
+    // With these, they take another client or host for the one that asks or is asked.
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "client-ip",
+    "fastly-client-ip",
     "true-client-ip",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-forwarded",
+    "x-host",
+    "x-http-host-override",
+    "x-proxyuser-ip",
+    "x-real-ip",
+    "x-remote-addr",
 ];
 
-const FAMILIES: [&str; 6] = ["content-", "mcp-", "proxy-", "sec-", "x-forwarded-", "x-original-"];
+const FAMILIES: [&str; 7] = ["content-", "mcp-", "proxy-", "sec-", "x-envoy-", "x-forwarded-", "x-original-"];
+
+const SET: &str = "it is set by the configuration";
+const UNSET: &str = "it is for credentials, of which none are configured here";
 
 /// Why the parameter is no input of a tool, if it is none (E-W11).
 pub(super) fn reason(param: &Param, reserved: &Reserved) -> Option<&'static str> {
@@ -49,7 +66,7 @@ pub(super) fn reason(param: &Param, reserved: &Reserved) -> Option<&'static str>
         Location::Cookie => reserved.cookies.contains(&param.name),
         Location::Header => return header_reason(&param.name, reserved),
     };
-    is_reserved.then_some("it is set by the configuration")
+    is_reserved.then(|| why(param.location, &param.name, reserved))
 }
 
 fn header_reason(name: &str, reserved: &Reserved) -> Option<&'static str> {
@@ -57,9 +74,21 @@ fn header_reason(name: &str, reserved: &Reserved) -> Option<&'static str> {
         return Some("no header can be called so");
     };
     if reserved.headers.contains(&name) {
-        return Some("it is set by the configuration");
+        return Some(why(Location::Header, name.as_str(), reserved));
     }
     is_of_http(&name).then_some("the header is not the caller's to set")
+}
+
+/// Which of the two makes a reserved name so.
+fn why(location: Location, name: &str, reserved: &Reserved) -> &'static str {
+    let is_unset = |name: &str| reserved.unset.contains(&(location, name.to_owned()));
+    let is_set = match location {
+        Location::Query => {
+            reserves(name, reserved.query.iter().map(String::as_str).filter(|name| !is_unset(name)))
+        }
+        _ => !is_unset(name),
+    };
+    if is_set { SET } else { UNSET }
 }
 
 /// Whether a header is HTTP's own, or says where a request comes from: none of these is ever taken from arguments.

@@ -103,8 +103,13 @@ fn reserved_parameters_are_no_inputs() {
         headers: [http::HeaderName::from_static("x-api-key")].into(),
         query: BTreeSet::from(["api_key".to_owned()]),
         cookies: BTreeSet::from(["session".to_owned()]),
+        ..Reserved::default()
     };
     let rows = [
+        ("X-Client-IP", Location::Header),
+        ("CF-Connecting-IP", Location::Header),
+        ("X-Envoy-Original-Path", Location::Header),
+        ("X-Host", Location::Header),
         ("X-Api-Key", Location::Header),
         ("Authorization", Location::Header),
         ("host", Location::Header),
@@ -125,6 +130,40 @@ fn reserved_parameters_are_no_inputs() {
         assert_eq!(inputs.params(), [Origin::Nowhere], "{name}");
         assert!(!inputs.schema().as_str().contains(name), "{name}");
         assert_eq!(inputs.notes().len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_reason_why_a_parameter_is_no_input_is_the_right_one() {
+    const SET: &str = "it is set by the configuration";
+    const UNSET: &str = "it is for credentials, of which none are configured here";
+    let name = http::HeaderName::from_static;
+    let reserved = Reserved {
+        headers: [name("x-set"), name("x-unset")].into(),
+        query: ["set", "unset", "both", "BOTH"].map(str::to_owned).into(),
+        cookies: ["set", "unset"].map(str::to_owned).into(),
+        unset: [
+            (Location::Header, "x-unset"),
+            (Location::Query, "unset"),
+            (Location::Query, "both"),
+            (Location::Cookie, "unset"),
+        ]
+        .map(|(location, name)| (location, name.to_owned()))
+        .into(),
+    };
+    for (name, location, expected) in [
+        ("X-Set", Location::Header, SET),
+        ("X-Unset", Location::Header, UNSET),
+        ("Host", Location::Header, "the header is not the caller's to set"),
+        ("set", Location::Query, SET),
+        ("Unset[]", Location::Query, UNSET),
+        ("both", Location::Query, SET),
+        ("set", Location::Cookie, SET),
+        ("unset", Location::Cookie, UNSET),
+    ] {
+        let operation = operation(vec![Param::new(name, location)], None);
+        let notes = Inputs::new(&operation, &reserved, &BTreeMap::new(), 1024).notes().to_vec();
+        assert!(matches!(&notes[..], [note] if note.ends_with(expected)), "{name}: {notes:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The `Cookie` header out of arguments (E-W7).
 
 use gateway_domain::RawJson;
+use http::HeaderValue;
 
 use super::{
     encode::component,
@@ -12,23 +13,29 @@ use crate::{
     ir::{Param, ParamFormat, Style},
 };
 
-/// The cookies that a parameter becomes.
+/// What a parameter becomes: members, and what stands between them.
 ///
 /// In form style values are percent-encoded, and what is exploded stands in one cookie with `&` between, as OpenAPI has
 /// it. In cookie style (OpenAPI 3.2) nothing is encoded; what cannot stand in a cookie is refused.
 ///
 /// # Errors
 /// [`CallError::Arguments`].
-pub(super) fn param(param: &Param, value: &RawJson) -> Result<Vec<Member>, CallError> {
+pub(super) fn param(param: &Param, value: &RawJson) -> Result<(Vec<Member>, &'static str), CallError> {
     let name = &param.name;
     if let ParamFormat::Styled { style: Style::Cookie, explode, .. } = param.format {
-        return plain(name, &Wire::of(name, value)?, explode);
+        return Ok((plain(name, &Wire::of(name, value)?, explode)?, "; "));
     }
-    let members = query::named(name, &param.format, value)?;
-    let Some(first) = members.first() else { return Ok(members) };
-    let (key, is_free) = (first.key.clone(), first.is_free);
-    let text = members.into_iter().map(|member| member.text).collect::<Vec<_>>().join("&");
-    Ok(vec![Member { key, text, is_free }])
+    Ok((query::named(name, &param.format, value)?, "&"))
+}
+
+/// The names in a `Cookie` header, as they stand there.
+pub(in crate::engine) fn names(line: &HeaderValue) -> impl Iterator<Item = String> {
+    let pairs = line.as_bytes().split(|byte| *byte == b';');
+    let name = |pair: &[u8]| {
+        let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+        String::from_utf8_lossy(name).into_owned()
+    };
+    pairs.map(name).filter(|name| !name.is_empty())
 }
 
 /// `name=a,b`; exploded `name=a; name=b` and `k=v`.

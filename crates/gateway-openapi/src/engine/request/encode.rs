@@ -9,7 +9,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// As [`COMPONENT`], with the reserved characters left that neither end the query nor begin another member of it
-/// (`allowReserved`): `#`, `[` and `]` may not stand in a query, and `&` and `+` would not arrive as what they are.
+/// (`allowReserved`): `#`, `[` and `]` may not stand in a query, `&` and `+` would not arrive as what they are, and `;`
+/// begins another member to some servers.
 const RESERVED: &AsciiSet = &COMPONENT
     .remove(b':')
     .remove(b'/')
@@ -22,7 +23,6 @@ const RESERVED: &AsciiSet = &COMPONENT
     .remove(b')')
     .remove(b'*')
     .remove(b',')
-    .remove(b';')
     .remove(b'=');
 
 /// As [`RESERVED`], for parts between commas.
@@ -109,6 +109,11 @@ fn literal(text: &str, set: &'static AsciiSet) -> String {
 /// The bytes, decoded once.
 pub(super) fn decode(text: &str) -> Vec<u8> {
     percent_decode_str(text).collect()
+}
+
+/// Whether a path, as it stands in a URL, leads elsewhere than it says.
+pub(in crate::engine) fn has_dots(path: &str) -> bool {
+    is_dotted(path.as_bytes()) || is_dotted(&decode(path))
 }
 
 /// Whether there is a `.` or `..` between slashes of either kind, alone or before what some servers cut off: path

@@ -1,9 +1,13 @@
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{ACCEPT, CONTENT_TYPE, COOKIE, USER_AGENT},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, USER_AGENT},
 };
 
-use super::{Asked, cookie, encode, header, query::Member, value::unfit};
+use super::{
+    Asked, cookie, encode, header,
+    query::Member,
+    value::{check_present, unfit},
+};
 use crate::{
     engine::{CallError, inputs::is_of_http},
     ir::{Location, Param},
@@ -41,7 +45,9 @@ pub(super) fn write(
     set(&mut headers, USER_AGENT, AGENT)?;
     for (param, value) in asked.params(Location::Header)? {
         let name = HeaderName::from_bytes(param.name.as_bytes()).ok().filter(|name| !is_of_http(name));
-        if let (Some(name), Some(value)) = (name, header::value(param, &value)?) {
+        let value = header::value(param, &value)?;
+        check_present(param, value.is_some())?;
+        if let (Some(name), Some(value)) = (name, value) {
             set(&mut headers, name, value)?;
         }
     }
@@ -49,7 +55,7 @@ pub(super) fn write(
         set(&mut headers, COOKIE, value)?;
     }
     replace(&mut headers, asked.extras.headers.iter().filter(|(name, _)| name != COOKIE))?;
-    replace(&mut headers, per_call.iter())?;
+    replace(&mut headers, per_call.iter().filter(|(name, _)| !is_of_another(name)))?;
     if let Some(content_type) = content_type {
         set(&mut headers, CONTENT_TYPE, content_type)?;
     }
@@ -60,6 +66,15 @@ pub(super) fn write(
         });
     }
     Ok(headers)
+}
+
+/// Headers of a call come from somebody else's request, as when a client's are passed on. What belongs to that one's
+/// connection (RFC 9110 §7.6.1), server or body is not for the API.
+fn is_of_another(name: &HeaderName) -> bool {
+    name == HOST
+        || name == CONTENT_ENCODING
+        || name == "http2-settings"
+        || name.as_str().starts_with("proxy-")
 }
 
 fn set(headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) -> Result<(), CallError> {
@@ -93,9 +108,10 @@ fn cookies(asked: &Asked<'_>) -> Result<Option<HeaderValue>, CallError> {
     let lines = lines.filter_map(|(_, line)| line.to_str().ok().map(str::to_owned));
     let mut cookies: Vec<String> = lines.chain(asked.extras.cookies.iter().map(own)).collect();
     for (param, value) in asked.params(Location::Cookie)? {
-        let written = cookie::param(param, &value)?;
-        check_free(param, &written, asked)?;
-        cookies.extend(written.into_iter().map(|member| member.text));
+        let (members, between) = cookie::param(param, &value)?;
+        check_present(param, !members.is_empty())?;
+        check_free(param, &members, asked)?;
+        cookies.extend(members.into_iter().map(|member| member.text).reduce(|a, b| a + between + &b));
     }
     if cookies.is_empty() {
         return Ok(None);
@@ -112,13 +128,18 @@ fn cookies(asked: &Asked<'_>) -> Result<Option<HeaderValue>, CallError> {
 
 /// Refuses an object whose members would become credentials or another cookie.
 fn check_free(param: &Param, members: &[Member], asked: &Asked<'_>) -> Result<(), CallError> {
+    let lines = asked.extras.headers.iter().filter(|(name, _)| name == COOKIE);
+    let fixed: Vec<_> = lines.flat_map(|(_, line)| cookie::names(line)).collect();
     let is_taken = |name: &str| {
-        asked.extras.cookies.iter().any(|(other, _)| other == name)
+        fixed.iter().any(|other| other == name)
+            || asked.extras.cookies.iter().any(|(other, _)| other == name)
             || asked.inputs.reserved().cookies.contains(name)
             || asked.declared(Location::Cookie, param).any(|other| other == name)
     };
-    match members.iter().find(|member| member.is_free && (member.key.is_empty() || is_taken(&member.key))) {
+    let mut free = members.iter().filter(|member| member.is_free).map(|member| member.key.as_str());
+    match free.find(|name| name.is_empty() || is_taken(name)) {
         None => Ok(()),
+        Some("") => Err(unfit(&param.name, "must not have a member without a name: no cookie is without")),
         Some(_) => Err(unfit(&param.name, "must not have a member that is called like another cookie")),
     }
 }

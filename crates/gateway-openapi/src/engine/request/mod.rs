@@ -15,9 +15,10 @@ mod value;
 
 use bytes::Bytes;
 use gateway_domain::{RawJson, RawObject};
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method, header::CONTENT_LENGTH};
 
 pub use self::base::{BaseUrl, BaseUrlError};
+pub(super) use self::{cookie::names as cookie_names, encode::has_dots};
 use super::{CallError, Extras, Inputs, inputs::Origin};
 use crate::ir::{Location, Operation, Param};
 
@@ -42,12 +43,21 @@ pub fn build(
     let uri = uri::write(base, &asked)?;
     let body = asked.body()?;
     let (content_type, bytes) = body.map_or((None, Bytes::new()), |(kind, bytes)| (Some(kind), bytes));
-    let headers = head::write(&asked, content_type, per_call_headers)?;
+    let mut headers = head::write(&asked, content_type, per_call_headers)?;
+    if bytes.is_empty() && expects_content(operation) {
+        // RFC 9110 §8.6: some servers wait for a body, or refuse, where nothing says that there is none.
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
     let mut request = http::Request::new(bytes);
     *request.method_mut() = method(operation);
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     Ok(request)
+}
+
+fn expects_content(operation: &Operation) -> bool {
+    use crate::ir::Method as Ir;
+    matches!(operation.method, Ir::Post | Ir::Put | Ir::Patch)
 }
 
 fn method(operation: &Operation) -> Method {
@@ -85,9 +95,12 @@ impl<'a> Asked<'a> {
 
     fn body(&self) -> Result<Option<(HeaderValue, Bytes)>, CallError> {
         let (Some(body), Some(origin)) = (&self.operation.body, self.inputs.body()) else { return Ok(None) };
-        match self.value(origin, body.required)? {
-            Some(value) => body::write(body, &value),
-            None => Ok(None),
+        let Some(value) = self.value(origin, body.required)? else { return Ok(None) };
+        match body::write(body, &value)? {
+            None if body.required => {
+                Err(CallError::Arguments { reason: "the body must not be null: it is required".into() })
+            }
+            written => Ok(written),
         }
     }
 

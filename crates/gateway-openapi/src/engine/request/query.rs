@@ -207,7 +207,7 @@ fn deep(
                 deep(out, name, &format!("{key}[{index}]"), value, encoding, depth + 1)?;
             }
         }
-        _ => out.extend(text(value).map(|text| Member::encoded(key, &encoding.value(&text)))),
+        _ => out.extend(text(value).map(|text| Member::free(key, &encoding.value(&text)))),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::{
     Asked, BaseUrl,
     path::{self, Template},
     query::{self, Member},
-    value::unfit,
+    value::{check_present, unfit},
 };
 use crate::{
     engine::{CallError, inputs::reserves},
@@ -25,6 +25,9 @@ pub(super) fn write(base: &BaseUrl, asked: &Asked<'_>) -> Result<Uri, CallError>
         })
     };
     let path = path::write(&template, &value)?;
+    if base.prefix().is_empty() && path.starts_with("//") {
+        return Err(astray("its path would begin with two slashes, as the name of a server does"));
+    }
     let query = members(&template, asked)?;
     let text = match query.is_empty() {
         true => format!("{}{}{path}", base.origin(), base.prefix()),
@@ -64,6 +67,7 @@ fn members(template: &Template<'_>, asked: &Asked<'_>) -> Result<String, CallErr
     for location in [Location::Query, Location::QueryString] {
         for (param, value) in asked.params(location)? {
             let written = query::param(param, &value)?;
+            check_present(param, !written.is_empty())?;
             check_free(param, &written, asked)?;
             members.extend(written);
         }
@@ -72,14 +76,20 @@ fn members(template: &Template<'_>, asked: &Asked<'_>) -> Result<String, CallErr
     Ok(members.into_iter().map(|member| member.text).collect::<Vec<_>>().join("&"))
 }
 
-/// Refuses an object whose members would become credentials or another parameter.
+/// Refuses an object whose members would become credentials or another parameter. What begins with the parameter's own
+/// name, as in `deepObject`, may stand beside parameters that begin so too: `filter[a]` is not `filter[b]`.
 fn check_free(param: &Param, members: &[Member], asked: &Asked<'_>) -> Result<(), CallError> {
+    let template = Template::read(&asked.operation.path);
+    let fixed: Vec<_> = template.query().map(|member| Member::literal(member).key).collect();
     let taken = |name: &str| {
         let set = asked.extras.query.iter().map(|(name, _)| name.as_str());
         let reserved = asked.inputs.reserved().query.iter().map(String::as_str);
-        let fixed = Template::read(&asked.operation.path);
-        reserves(name, set.chain(reserved).chain(asked.declared(Location::Query, param)))
-            || fixed.query().any(|member| reserves(name, [Member::literal(member).key.as_str()]))
+        let mut others = asked.declared(Location::Query, param).chain(fixed.iter().map(String::as_str));
+        let is_other = match is_within(name, &param.name) {
+            true => others.any(|other| is_within(name, other) || is_within(other, name)),
+            false => reserves(name, others),
+        };
+        is_other || reserves(name, set.chain(reserved))
     };
     match members.iter().find(|member| member.is_free && taken(&member.key)) {
         None => Ok(()),
@@ -87,4 +97,12 @@ fn check_free(param: &Param, members: &[Member], asked: &Asked<'_>) -> Result<()
             Err(unfit(&param.name, "must not have a member that is called like another part of the query"))
         }
     }
+}
+
+/// Whether a member is the one of this name, or a part of it to servers that read brackets.
+fn is_within(member: &str, name: &str) -> bool {
+    let (Some(start), Some(rest)) = (member.get(..name.len()), member.get(name.len()..)) else {
+        return false;
+    };
+    start.eq_ignore_ascii_case(name) && (rest.is_empty() || rest.starts_with('['))
 }

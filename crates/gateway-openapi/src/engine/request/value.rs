@@ -1,6 +1,6 @@
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use crate::engine::CallError;
+use crate::{engine::CallError, ir::Param};
 
 /// The value of a parameter, as styles see it (OpenAPI 3.1 §4.8.12.4, RFC 6570 §2.3).
 ///
@@ -51,6 +51,15 @@ pub(super) fn text(value: &RawJson) -> Option<String> {
 pub(super) fn members(name: &str, value: &RawJson) -> Result<RawObject, CallError> {
     RawObject::try_from(value.clone())
         .map_err(|_| unfit(name, "must be an object in which no name stands twice"))
+}
+
+/// Refuses a value of which nothing is left to send where the API needs something: without it, a request may mean more
+/// than was asked for.
+pub(super) fn check_present(param: &Param, is_present: bool) -> Result<(), CallError> {
+    match is_present || !param.required {
+        true => Ok(()),
+        false => Err(unfit(&param.name, "must not be null or empty: it is required")),
+    }
 }
 
 /// An argument that cannot be sent.

@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use tokio::task::spawn_blocking;
+use bytes::Bytes;
+use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
     Limits,
@@ -33,6 +34,10 @@ pub(super) struct Gathering<'g> {
     /// Bytes that other documents may still have, all together.
     bytes_left: usize,
     links: usize,
+    /// How many other documents were asked for, those that could not be read included.
+    attempts: usize,
+    /// When the last of them has to be there.
+    deadline: Instant,
 }
 
 impl<'g> Gathering<'g> {
@@ -42,7 +47,8 @@ impl<'g> Gathering<'g> {
         limits: Limits,
     ) -> Self {
         let bytes_left = limits.document_bytes;
-        Self { references, client, limits, places: Vec::new(), bytes_left, links: 0 }
+        let deadline = Instant::now() + limits.time;
+        Self { references, client, limits, places: Vec::new(), bytes_left, links: 0, attempts: 0, deadline }
     }
 
     /// The listing, and the places of the other documents.
@@ -93,17 +99,30 @@ impl<'g> Gathering<'g> {
         if let Some((_, known)) = self.places.iter().find(|(known, _)| *known == place) {
             return Ok(*known);
         }
-        if self.places.len() > self.limits.documents {
+        if self.attempts == self.limits.documents {
             let (what, limit) = ("other documents", self.limits.documents);
             return Err(SourceError::TooLarge { source_name: place.name(), what, limit });
         }
-        let content = place.fetch(self.client, self.bytes_left).await?;
+        self.attempts += 1;
+        let content = self.fetch(&place).await?;
         self.bytes_left -= content.len().min(self.bytes_left);
         let (name, limits) = (place.name(), self.limits);
         let json = blocking(&place.name(), move || text::parse(content, &name, &limits)).await??;
         let id = opened.shelf.add(json);
         self.places.push((place, id));
         Ok(id)
+    }
+
+    async fn fetch(&self, place: &Place) -> Result<Bytes, SourceError> {
+        let late = || SourceError::Unreadable {
+            source_name: place.name(),
+            reason: format!("all documents together were not there within {:?}", self.limits.time),
+        };
+        if Instant::now() >= self.deadline {
+            return Err(late());
+        }
+        let fetched = place.fetch(self.client, self.bytes_left);
+        tokio::time::timeout_at(self.deadline, fetched).await.unwrap_or_else(|_| Err(late()))
     }
 
     fn base(&self, id: DocumentId) -> Option<&Place> {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::source::Place;
 
 /// How much of a document is read. What is beyond any of these makes the whole document unusable: whoever offers half
@@ -16,8 +18,10 @@ pub struct Limits {
     /// How much is looked through, in bytes: each value as often as operations and references lead to it. What a
     /// document of good will needs is some ten times its length. Default 2 GiB, which takes a few seconds.
     pub work_bytes: usize,
-    /// The most other documents that references lead to. Default 64.
+    /// The most other documents that references lead to, those that cannot be read included. Default 64.
     pub documents: usize,
+    /// How long it may take from the beginning until the last of all documents is there. Default 60 s.
+    pub time: Duration,
 }
 
 impl Default for Limits {
@@ -29,6 +33,7 @@ impl Default for Limits {
             result_bytes: 64 * 1024 * 1024,
             work_bytes: 2 * 1024 * 1024 * 1024 - 1,
             documents: 64,
+            time: Duration::from_secs(60),
         }
     }
 }

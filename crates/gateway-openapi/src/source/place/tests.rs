@@ -160,3 +160,25 @@ fn what_an_operator_writes_is_a_url_or_a_file() {
         assert!(shown.contains("https://docs.example/shop.yaml") && !shown.contains("secret"), "{shown}");
     }
 }
+
+#[test]
+fn places_that_are_not_the_same_have_identities_that_are_not() {
+    let bytes =
+        |name: &str, content: &'static str| Place::Bytes { name: name.into(), content: content.into() };
+    let all = [
+        url(),
+        Place::parse("https://docs.example/shop.yaml?key=other").unwrap(),
+        Place::parse("https://docs.example/shop.yaml").unwrap(),
+        Place::parse("https://docs.example/").unwrap(),
+        Place::parse("shop.yaml").unwrap(),
+        bytes("shop.yaml", ""),
+        bytes("shop.yaml", "x"),
+        bytes("x", "x"),
+    ];
+    for (number, place) in all.iter().enumerate() {
+        assert_eq!(place.identity(), place.clone().identity());
+        for other in &all[..number] {
+            assert_ne!(place.identity(), other.identity(), "{place:?} and {other:?}");
+        }
+    }
+}

@@ -26,6 +26,8 @@ fn schemes() -> BTreeMap<String, SecurityScheme> {
             ("broken", key(Location::Header, "Host")),
             ("unsayable", key(Location::Header, "X Key")),
             ("nowhere", key(Location::Path, "key")),
+            ("nameless query", key(Location::Query, "")),
+            ("nameless cookie", key(Location::Cookie, "")),
             ("basic", SecurityScheme::Basic),
             ("bearer", SecurityScheme::Bearer),
             ("oauth", SecurityScheme::OAuth2 { token_url: url }),

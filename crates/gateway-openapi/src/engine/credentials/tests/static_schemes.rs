@@ -60,6 +60,11 @@ fn missing_schemes_are_named() {
         (&["oauth", "header"], &[]),
         (&["oauth", ""], &[]),
         (&["oauth"], &["oauth"]),
+        (&["basic+bearer", "cookie"], &[]),
+        (
+            &["basic+header+bearer", "openid+oauth"],
+            &["basic together with bearer: both are sent as the header authorization", "oauth"],
+        ),
         (&["oauth:read", "header+elsewhere", "oauth:write"], &["elsewhere", "oauth"]),
     ] {
         assert_eq!(some().missing(&operation(alternatives)), expected, "{alternatives:?}");
@@ -81,6 +86,17 @@ fn what_any_scheme_sends_is_no_argument() {
     assert_eq!(reserved.headers, headers.into());
     assert_eq!(reserved.query.into_iter().collect::<Vec<_>>(), ["api key"]);
     assert_eq!(reserved.cookies.into_iter().collect::<Vec<_>>(), ["session"]);
+    for (location, name, is_fed) in [
+        (Location::Header, "authorization", true),
+        (Location::Header, "x-key", true),
+        (Location::Query, "api key", true),
+        (Location::Cookie, "session", true),
+        (Location::Header, "host", false),
+    ] {
+        let place = (location, name.to_owned());
+        assert!(reserved.unset.contains(&place), "{place:?}");
+        assert_eq!(!some().reserved().unset.contains(&place), is_fed, "{place:?}");
+    }
 }
 
 #[test]
@@ -96,6 +112,8 @@ fn credentials_that_cannot_be_sent_are_refused() {
         ("broken", key("hunter2"), "a header that HTTP itself needs"),
         ("unsayable", key("hunter2"), "a header that is none"),
         ("nowhere", key("hunter2"), "a place where keys cannot be"),
+        ("nameless query", key("hunter2"), "no name"),
+        ("nameless cookie", key("hunter2"), "no name"),
         ("basic", basic("m:e", "hunter2"), "has a colon"),
         ("basic", basic("me", "hunter2\n"), "control characters"),
         ("bearer", bearer("hunter2 x"), "visible ASCII"),

@@ -6,9 +6,9 @@ use super::{decoded, unfit};
 use crate::{
     engine::{
         CallError,
-        request::value::{members, text},
+        request::value::{Wire, members, text},
     },
-    ir::Field,
+    ir::{Field, ParamFormat, Style},
 };
 
 /// How many boundaries are tried. One is enough unless the content was made by somebody who knew it.
@@ -25,7 +25,7 @@ struct Part {
 }
 
 /// An object as `multipart/form-data`: the boundary and the body. A part for each member, in their order, and for each
-/// item of an array. Files are base64, or `{"data", "filename", "mediaType"}`.
+/// item of an array unless its style is one that does not explode. Files are base64, or `{"data", "filename", "mediaType"}`.
 pub(super) fn write(fields: &[Field], value: &RawJson) -> Result<(String, Vec<u8>), CallError> {
     let object = members("body", value).map_err(|_| unfit("it must be an object"))?;
     let mut parts = Vec::new();
@@ -34,6 +34,9 @@ pub(super) fn write(fields: &[Field], value: &RawJson) -> Result<(String, Vec<u8
         let is_json =
             field.and_then(|field| field.media_type.as_deref()).is_some_and(|it| it.contains("json"));
         match value.elements(usize::MAX) {
+            Some(_) if let Some(delimiter) = field.and_then(delimiter) => {
+                parts.extend(list(&name, delimiter, &value)?);
+            }
             Some(items) if !is_json => {
                 for item in items {
                     parts.extend(part(&name, field, &item)?);
@@ -50,6 +53,29 @@ pub(super) fn write(fields: &[Field], value: &RawJson) -> Result<(String, Vec<u8
     parts.iter().for_each(|part| part.write(&boundary, &mut out));
     out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     Ok((boundary, out))
+}
+
+/// What stands between the items of an array that is one part.
+fn delimiter(field: &Field) -> Option<&'static str> {
+    match field.format {
+        Some(ParamFormat::Styled { style, explode: false, .. }) if !field.is_file => match style {
+            Style::PipeDelimited => Some("|"),
+            Style::SpaceDelimited => Some(" "),
+            Style::DeepObject => None,
+            _ => Some(","),
+        },
+        _ => None,
+    }
+}
+
+/// An array as one part. Nothing is encoded in it, so that an item with the delimiter could not be told from two.
+fn list(name: &str, delimiter: &str, value: &RawJson) -> Result<Option<Part>, CallError> {
+    let Wire::List(items) = Wire::of(name, value)? else { return Ok(None) };
+    if items.iter().any(|item| item.contains(delimiter)) {
+        return Err(unfit(&format!("`{name}` must not have {delimiter:?} in its items: that divides them")));
+    }
+    let content = items.join(delimiter).into_bytes();
+    Ok(Some(Part { name: name.to_owned(), filename: None, media_type: None, content }))
 }
 
 fn part(name: &str, field: Option<&Field>, value: &RawJson) -> Result<Option<Part>, CallError> {

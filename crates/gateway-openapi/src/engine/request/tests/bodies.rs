@@ -79,6 +79,26 @@ fn parts_are_text_json_and_files() {
 }
 
 #[test]
+fn a_list_is_one_part_where_its_style_says_so() {
+    for (style, explode, expected) in [
+        (Style::Form, false, &["x,y|z"][..]),
+        (Style::SpaceDelimited, false, &["x y|z"]),
+        (Style::PipeDelimited, false, &[]),
+        (Style::Form, true, &["x", "y|z"]),
+        (Style::PipeDelimited, true, &["x", "y|z"]),
+    ] {
+        let fields = vec![field("a", Some("text/plain"), false, Some(styled(style, explode)))];
+        let sent = multipart(fields, r#"{"a":["x",null,"y|z"]}"#);
+        let parts = sent.as_ref().map(|body| body.split("\r\n\r\n").skip(1)).into_iter().flatten();
+        let parts: Vec<_> = parts.filter_map(|part| part.split("\r\n").next()).collect();
+        assert_eq!(parts, expected, "{style:?} {sent:?}");
+    }
+    let files = vec![field("f", None, true, Some(styled(Style::Form, false)))];
+    let sent = multipart(files, r#"{"f":["aGVsbG8=","aGVsbG8="]}"#).unwrap();
+    assert_eq!(sent.matches("hello").count(), 2);
+}
+
+#[test]
 fn names_and_types_of_parts_cannot_add_headers() {
     let files = || vec![field("f", None, true, None)];
     let injected = multipart(vec![], r#"{"a\"; filename=\"x\r\nX-B: c\r\n\r\n":"v"}"#).unwrap();
@@ -130,6 +150,15 @@ fn a_body_is_sent_only_if_it_is_declared_and_given() {
     operation.body.as_mut().unwrap().required = true;
     let refused = request(&operation, &object(&[]), &Extras::default());
     assert_eq!(refused.unwrap_err(), CallError::Arguments { reason: "missing: body".into() });
+    let null = object(&[("body", "null")]);
+    assert_eq!(request(&operation, &null, &Extras::default()).unwrap().body(), "null");
+    for format in
+        [BodyFormat::Form(vec![]), BodyFormat::Multipart(vec![]), BodyFormat::Text, BodyFormat::Binary]
+    {
+        operation.body.as_mut().unwrap().format = format;
+        let refused = request(&operation, &null, &Extras::default());
+        assert!(matches!(refused, Err(CallError::Arguments { .. })), "{refused:?}");
+    }
     operation.body = None;
     let none = request(&operation, &object(&[("body", "1")]), &Extras::default()).unwrap();
     assert!(none.body().is_empty());

@@ -26,7 +26,8 @@ fn lines(request: &http::Request<bytes::Bytes>) -> Vec<String> {
 fn a_request_says_who_asks_and_what_for() {
     let request = request(&operation("/", vec![]), &object(&[]), &Extras::default()).unwrap();
     let agent = format!("user-agent: gatewayd/{}", env!("CARGO_PKG_VERSION"));
-    assert_eq!(lines(&request), ["accept: application/json, */*;q=0.8".to_owned(), agent]);
+    let accept = "accept: application/json, */*;q=0.8";
+    assert_eq!(lines(&request), [accept, "content-length: 0", &agent]);
     assert_eq!(request.method(), http::Method::POST);
     assert!(request.body().is_empty());
 }
@@ -46,7 +47,11 @@ fn static_headers_go_over_arguments_and_those_of_the_call_over_both() {
         ],
         ..Extras::default()
     };
-    let per_call = [pair("x-c", "call"), pair("content-length", "7"), pair("authorization", "Bearer caller")];
+    let mut per_call = vec![pair("x-c", "call"), pair("authorization", "Bearer caller")];
+    per_call.extend(
+        ["host", "content-length", "content-encoding", "connection", "te", "proxy-authorization", "upgrade"]
+            .map(|name| pair(name, "7")),
+    );
     let base = BaseUrl::parse("http://api.test").unwrap();
     let arguments = object(&[("X-A", r#""argument""#), ("X-B", r#""argument""#)]);
     let request = build(&base, &operation, &inputs(&operation), &arguments, &extras, &per_call).unwrap();
@@ -54,6 +59,7 @@ fn static_headers_go_over_arguments_and_those_of_the_call_over_both() {
     let expected = [
         "accept: text/csv",
         "authorization: Bearer caller",
+        "content-length: 0",
         "x-a: argument",
         "x-b: static",
         "x-c: call",

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BaseUrl, build, object, operation, param, raw, request, styled};
+use super::{BaseUrl, build, inputs, object, operation, param, raw, request, styled};
 use crate::{
     engine::{Argument, CallError, Extras, Inputs, Reserved},
     ir::{Location, Param, ParamFormat, Style},
@@ -72,6 +72,22 @@ fn paths_are_those_of_the_operation() {
     }
 }
 
+/// A request line with `//evil.test/x` leads some servers and proxies to another host.
+#[test]
+fn a_path_does_not_begin_like_a_server() {
+    for (base, path, is_refused) in [
+        ("http://api.test", "//evil.test/x", true),
+        ("http://api.test/", "//", true),
+        ("http://api.test", "/a//b", false),
+        ("http://api.test/v1", "//evil.test/x", false),
+    ] {
+        let operation = operation(path, vec![]);
+        let base = BaseUrl::parse(base).unwrap();
+        let built = build(&base, &operation, &inputs(&operation), &object(&[]), &Extras::default(), &[]);
+        assert_eq!(matches!(built, Err(CallError::Request { .. })), is_refused, "{base} {path}");
+    }
+}
+
 #[test]
 fn a_placeholder_beside_text_cannot_make_a_dot_segment() {
     for (template, value) in [("/.{id}", "."), ("/{id}.", "."), ("/%2{id}", "e./.."), ("/.%2{id}", "E")] {
@@ -121,6 +137,7 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
         vec![
             free("q", form(), Location::Query),
             free("c", form(), Location::Cookie),
+            free("d", styled(Style::Cookie, true), Location::Cookie),
             param("limit", Location::Query, form()),
             param("theme", Location::Cookie, form()),
         ],
@@ -134,7 +151,7 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
     let extras = Extras {
         query: vec![("api_key".into(), "s".into())],
         cookies: vec![("sid".into(), "s".into())],
-        ..Extras::default()
+        headers: vec![(http::header::COOKIE, http::HeaderValue::from_static("first=1; second = 2;"))],
     };
     let base = BaseUrl::parse("http://api.test").unwrap();
     let build =
@@ -143,14 +160,51 @@ fn an_object_cannot_become_a_credential_or_another_parameter() {
         let refused = build("q", &format!(r#"{{"{member}":"x"}}"#));
         assert!(matches!(refused, Err(CallError::Arguments { .. })), "{member}");
     }
-    for member in ["session", "sid", "theme", ""] {
-        let refused = build("c", &format!(r#"{{"{member}":"x"}}"#));
-        assert!(matches!(refused, Err(CallError::Arguments { .. })), "{member}");
+    let taken = "must not have a member that is called like another cookie";
+    let rows = ["session", "sid", "theme", "first", "second"].map(|member| (member, taken));
+    let nameless = [("", "must not have a member without a name: no cookie is without")];
+    for (member, reason) in rows.into_iter().chain(nameless) {
+        for value in [format!(r#"{{"{member}":"x"}}"#), format!(r#"{{"a":"x","{member}":"y"}}"#)] {
+            for name in ["c", "d"] {
+                let reason = format!("`{name}` {reason}");
+                assert_eq!(build(name, &value).unwrap_err(), CallError::Arguments { reason }, "{value}");
+            }
+        }
     }
     assert_eq!(
         build("q", r#"{"q":1,"other":2}"#).unwrap().uri().query(),
         Some("api_key=s&fixed=1&other=2&q=1")
     );
+}
+
+#[test]
+fn a_deep_object_cannot_become_another_parameter() {
+    let operation = operation(
+        "/?filter[fixed]=1",
+        vec![
+            param("filter", Location::Query, styled(Style::DeepObject, true)),
+            Param::new("filter[tenant]", Location::Query),
+            Param::new("filter[a][b]", Location::Query),
+        ],
+    );
+    let build = |value: &str| request(&operation, &object(&[("filter", value)]), &Extras::default());
+    for value in [
+        r#"{"tenant":1}"#,
+        r#"{"TENANT":1}"#,
+        r#"{"x":1,"tenant":{"y":1}}"#,
+        r#"{"tenant":[1]}"#,
+        r#"{"fixed":1}"#,
+        r#"{"a":1}"#,
+        r#"{"a":{"b":1}}"#,
+    ] {
+        assert!(matches!(build(value), Err(CallError::Arguments { .. })), "{value}");
+    }
+    let sent = build(r#"{"tenants":1,"a":{"c":2}}"#).unwrap();
+    let sent = sent.uri().query().unwrap().replace("%5B", "[").replace("%5D", "]");
+    assert_eq!(sent, "filter[a][c]=2&filter[fixed]=1&filter[tenants]=1");
+    let secret = Extras { query: vec![("filter[key]".into(), "s".into())], ..Extras::default() };
+    let refused = request(&operation, &object(&[("filter", r#"{"key":1}"#)]), &secret);
+    assert!(matches!(refused, Err(CallError::Arguments { .. })));
 }
 
 #[test]

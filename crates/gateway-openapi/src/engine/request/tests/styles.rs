@@ -1,5 +1,5 @@
 use super::{content, param, sent, styled};
-use crate::ir::{Location, ParamFormat, Style};
+use crate::ir::{Location, Param, ParamFormat, Style};
 
 const EMPTY: &str = r#""""#;
 const TEXT: &str = r#""blue""#;
@@ -12,6 +12,15 @@ fn check(location: Location, format: &ParamFormat, value: &str, expected: &str) 
     let sent = sent(param("color", location, format.clone()), value);
     let sent = if sent.starts_with(REFUSED) { REFUSED } else { &sent };
     assert_eq!(sent, expected, "{location:?} {format:?} {value}");
+}
+
+/// Left out where it may be; where it is required, nothing is sent at all.
+#[track_caller]
+fn check_undefined(location: Location, format: ParamFormat, value: &str) {
+    check(location, &format, value, "nothing");
+    let required = Param { required: true, ..param("color", location, format) };
+    let refused = "refused: invalid arguments: `color` must not be null or empty: it is required";
+    assert_eq!(sent(required, value), refused, "{location:?} {value}");
 }
 
 /// The examples of OpenAPI 3.1.1 §4.8.12.6: an empty string, a string, an array, an object. What a URI may not hold is
@@ -61,15 +70,18 @@ fn what_is_undefined_is_not_sent() {
                 check(Location::Path, &styled(style, explode), value, REFUSED);
             }
             for style in [Form, SpaceDelimited, PipeDelimited, DeepObject] {
-                check(Location::Query, &styled(style, explode), value, "nothing");
+                check_undefined(Location::Query, styled(style, explode), value);
             }
-            check(Location::Header, &styled(Simple, explode), value, "nothing");
+            check_undefined(Location::Header, styled(Simple, explode), value);
             for style in [Form, Cookie] {
-                check(Location::Cookie, &styled(style, explode), value, "nothing");
+                check_undefined(Location::Cookie, styled(style, explode), value);
             }
         }
     }
     check(Location::Query, &styled(Form, true), r#"["a",null,"b"]"#, "color=a&color=b");
+    check_undefined(Location::Query, content("text/plain"), "null");
+    check_undefined(Location::Header, content("text/plain"), "null");
+    check_undefined(Location::QueryString, content("application/x-www-form-urlencoded"), "{}");
 }
 
 #[test]
@@ -107,7 +119,7 @@ fn strings_are_decoded_and_all_but_unreserved_characters_encoded() {
 fn reserved_characters_are_left_where_that_is_asked_for_and_does_no_harm() {
     let format = |explode| ParamFormat::Styled { style: Style::Form, explode, allow_reserved: true };
     let rows = [
-        (true, r#""a/b?c:d@e!f$g'h(i)j*k,l;m=n""#, "color=a/b?c:d@e!f$g'h(i)j*k,l;m=n"),
+        (true, r#""a/b?c:d@e!f$g'h(i)j*k,l;m=n""#, "color=a/b?c:d@e!f$g'h(i)j*k,l%3Bm=n"),
         (true, r#""a&b#c[d]e+f%2f ""#, "color=a%26b%23c%5Bd%5De%2Bf%252f%20"),
         (false, r#"["a,b","/c"]"#, "color=a%2Cb,/c"),
     ];

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gateway_domain::{JsonKind, RawJson};
+use gateway_domain::{JsonKind, RawJson, Scanner};
 
 use super::super::object::object;
 
@@ -18,11 +18,31 @@ pub(super) fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
 pub(super) fn child(value: &RawJson, token: &str) -> Option<RawJson> {
     match value.kind() {
         JsonKind::Object => object(value)?.get(token),
-        JsonKind::Array => {
-            let is_canonical = token == "0" || !token.starts_with(['0', '+']);
-            let index = token.parse::<usize>().ok().filter(|_| is_canonical)?;
-            value.elements(usize::MAX)?.into_iter().nth(index)
-        }
+        JsonKind::Array => item(value, token),
         _ => None,
+    }
+}
+
+/// The item of a list that a token names. Those before it are passed over, not kept.
+pub(super) fn item(list: &RawJson, token: &str) -> Option<RawJson> {
+    let is_canonical = token == "0" || !token.starts_with(['0', '+']);
+    let index = token.parse::<usize>().ok().filter(|_| is_canonical)?;
+    let text = list.as_str();
+    let mut at = 1;
+    let mut number = 0;
+    loop {
+        let mut scanner = Scanner::new(text.get(at..)?);
+        match scanner.peek()? {
+            b']' => return None,
+            b',' => at += scanner.position() + 1,
+            _ => {
+                let range = scanner.value().ok()?;
+                let (start, end) = (at + range.start, at + range.end);
+                if number == index {
+                    return RawJson::parse(list.clone().into_bytes().slice(start..end)).ok();
+                }
+                (number, at) = (number + 1, end);
+            }
+        }
     }
 }

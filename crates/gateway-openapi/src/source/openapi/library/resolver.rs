@@ -1,7 +1,6 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
-    rc::Rc,
 };
 
 use gateway_domain::{JsonKind, RawJson, RawObject};
@@ -32,7 +31,7 @@ pub(crate) struct Resolver<'a> {
     work_left: Cell<usize>,
 }
 
-type Index = Rc<HashMap<String, RawJson>>;
+type Index = HashMap<String, RawJson>;
 
 /// How many references may follow each other until something else comes.
 const MOST_HOPS: usize = 32;
@@ -40,8 +39,8 @@ const MOST_HOPS: usize = 32;
 /// Smaller objects are looked through each time.
 const INDEXED_BYTES: usize = 1024;
 
-/// The most members of objects and lists that are indexed, all together. References through others lead to nothing.
-const MOST_INDEXED: usize = 1_000_000;
+/// The most members of objects that are indexed, all together, at some hundred bytes each.
+const MOST_INDEXED: usize = 300_000;
 
 impl<'a> Resolver<'a> {
     pub(crate) fn new(shelf: &'a Shelf, work_bytes: usize) -> Self {
@@ -83,17 +82,29 @@ impl<'a> Resolver<'a> {
 
     /// The value as an object. Everything that is large is looked into with this, so that the effort has a bound.
     pub(crate) fn look(&self, value: &RawJson) -> Result<RawObject, Fault> {
+        self.charge(value)?;
+        object(value).ok_or_else(|| Fault::new(unusable(value)))
+    }
+
+    /// Counts what is about to be looked through.
+    fn charge(&self, value: &RawJson) -> Result<(), Fault> {
         let Some(left) = self.work_left.get().checked_sub(value.as_bytes().len()) else {
             self.work_left.set(0);
             return Err(Fault::new("there is too much to look through"));
         };
         self.work_left.set(left);
-        object(value).ok_or_else(|| Fault::new(unusable(value)))
+        Ok(())
     }
 
     /// Whether there is more to look through than is allowed.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.work_left.get() == 0
+    }
+
+    /// How many members are indexed.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.indexes.borrow().values().map(HashMap::len).sum()
     }
 
     /// The object that a node is, or that a chain of `$ref`s from it leads to.
@@ -168,9 +179,14 @@ impl<'a> Resolver<'a> {
     }
 
     fn step(&self, node: &Node, token: &str) -> Option<Node> {
-        let value = match node.value.as_bytes().len() > INDEXED_BYTES {
-            true => self.index(&node.value)?.get(token)?.clone(),
-            false => pointer::child(&node.value, token)?,
+        let is_large = node.value.as_bytes().len() > INDEXED_BYTES;
+        let value = match node.value.kind() {
+            JsonKind::Object if is_large => self.member(&node.value, token)?,
+            JsonKind::Array => {
+                self.charge(&node.value).ok()?;
+                pointer::item(&node.value, token)?
+            }
+            _ => pointer::child(&node.value, token)?,
         };
         Some(node.with(value))
     }
@@ -185,25 +201,22 @@ impl<'a> Resolver<'a> {
         Some(node)
     }
 
-    fn index(&self, value: &RawJson) -> Option<Index> {
+    /// A member of a large object: from its index, or, where there is no more room for one, by looking through it again.
+    fn member(&self, value: &RawJson, name: &str) -> Option<RawJson> {
         let address = value.as_bytes().as_ptr().addr();
         if let Some(index) = self.indexes.borrow().get(&address) {
-            return Some(Rc::clone(index));
+            return index.get(name).cloned();
         }
-        let members: HashMap<_, _> = match value.kind() {
-            JsonKind::Object => {
-                let members = self.look(value).ok()?;
-                members.iter().map(|(name, member)| (name.into_owned(), member)).collect()
-            }
-            _ => {
-                let items = value.elements(MOST_INDEXED)?.into_iter().enumerate();
-                items.map(|(number, item)| (number.to_string(), item)).collect()
-            }
-        };
-        self.indexed.set(self.indexed.get() + members.len());
-        let index = Rc::new(members);
-        self.indexes.borrow_mut().insert(address, Rc::clone(&index));
-        (self.indexed.get() <= MOST_INDEXED).then_some(index)
+        let members = self.look(value).ok()?;
+        let indexed = self.indexed.get() + members.len();
+        if indexed > MOST_INDEXED {
+            return members.get(name);
+        }
+        self.indexed.set(indexed);
+        let index: Index = members.iter().map(|(name, member)| (name.into_owned(), member)).collect();
+        let found = index.get(name).cloned();
+        self.indexes.borrow_mut().insert(address, index);
+        found
     }
 }
 

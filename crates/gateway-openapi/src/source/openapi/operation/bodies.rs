@@ -49,12 +49,12 @@ impl Reader<'_> {
         let required = flag(item.object(), "required");
         let Some(offer) = self.choice(&item).map_err(within)? else { return Ok(None) };
         let description = self.described(&item);
+        let fields =
+            |is_multipart| forms::fields(&offer, is_multipart, self.resolver, self.version).map_err(within);
         let format = match offer.way {
             Way::Json | Way::OtherJson => BodyFormat::Json,
-            Way::Form => BodyFormat::Form(forms::fields(&offer, false, self.resolver, self.version)),
-            Way::Multipart | Way::MultipartWithFiles => {
-                BodyFormat::Multipart(forms::fields(&offer, true, self.resolver, self.version))
-            }
+            Way::Form => BodyFormat::Form(fields(false)?),
+            Way::Multipart | Way::MultipartWithFiles => BodyFormat::Multipart(fields(true)?),
             Way::Text => BodyFormat::Text,
             Way::Binary => BodyFormat::Binary,
         };

@@ -7,6 +7,7 @@ use crate::{
     ir::{BodyFormat, Field, Location, ParamFormat, Style},
     source::openapi::{
         document::Version,
+        fault::Fault,
         library::{Node, Resolver},
         media::{self, Content},
         object::object,
@@ -20,18 +21,19 @@ pub(super) fn fields(
     is_multipart: bool,
     resolver: &Resolver<'_>,
     version: Version,
-) -> Vec<Field> {
-    let Some(schema) = &offer.schema else { return Vec::new() };
+) -> Result<Vec<Field>, Fault> {
+    let Some(schema) = &offer.schema else { return Ok(Vec::new()) };
     let encodings = offer.entry.get("encoding");
     let encodings = encodings.as_ref().and_then(|encodings| object(&encodings.value));
     let mut fields = Vec::new();
     for (name, node) in properties(schema, resolver) {
         let encoding = encodings.as_ref().and_then(|encodings| object(&encodings.get(&name)?));
+        let within = |fault: Fault| fault.within(format_args!("its member {name:?}"));
         let given = encoding.as_ref().and_then(|encoding| encoding.get_text("contentType"));
         let media_type = given.or_else(|| own_media_type(&node, resolver)).and_then(|list| single(&list));
         let field = Field {
             is_file: is_multipart && is_file(&node, media_type.as_deref(), resolver, version),
-            format: encoding.as_ref().and_then(style),
+            format: encoding.as_ref().map(style).transpose().map_err(within)?.flatten(),
             media_type: media_type.filter(|media_type| !media::is_range(media_type)),
             name,
         };
@@ -39,7 +41,7 @@ pub(super) fn fields(
             fields.push(field);
         }
     }
-    fields
+    Ok(fields)
 }
 
 /// The schema of a form, which says of files that only their media type shows that they are base64.
@@ -94,16 +96,21 @@ fn is_encoded(node: &Node, resolver: &Resolver<'_>) -> bool {
     resolver.item(node).is_ok_and(|item| item.object().contains("contentEncoding"))
 }
 
-fn style(encoding: &RawObject) -> Option<ParamFormat> {
+fn style(encoding: &RawObject) -> Result<Option<ParamFormat>, Fault> {
     let truth = |name| encoding.get(name).and_then(|value| value.to_bool());
     if !["style", "explode", "allowReserved"].iter().any(|name| encoding.contains(name)) {
-        return None;
+        return Ok(None);
     }
-    let style = encoding.get_text("style").and_then(|name| Style::parse(&name));
-    let style = style.filter(|style| style.fits(Location::Query)).unwrap_or(Style::Form);
-    Some(ParamFormat::Styled {
+    let style = match encoding.get_text("style") {
+        None => Style::Form,
+        Some(name) => Style::parse(&name).filter(|style| style.fits(Location::Query)).ok_or_else(|| {
+            let shown: String = name.chars().take(40).collect();
+            Fault::new(format!("the style {shown:?} is none for a member of a form"))
+        })?,
+    };
+    Ok(Some(ParamFormat::Styled {
         style,
         explode: truth("explode").unwrap_or(style == Style::Form),
         allow_reserved: truth("allowReserved").unwrap_or_default(),
-    })
+    }))
 }

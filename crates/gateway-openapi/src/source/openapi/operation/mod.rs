@@ -2,7 +2,6 @@
 
 mod bodies;
 mod forms;
-mod identity;
 mod parameters;
 mod reader;
 mod requirements;

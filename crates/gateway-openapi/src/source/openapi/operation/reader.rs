@@ -2,15 +2,18 @@ use std::{borrow::Cow, rc::Rc};
 
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use super::{identity, requirements, template::Template};
+use super::{requirements, template::Template};
 use crate::{
     ir::{Definitions, Method, Operation, Requirement},
-    source::openapi::{
-        document::Version,
-        fault::Fault,
-        library::{Item, Node, Resolver},
-        object::{MOST_TEXT, cut, flag, text},
-        schema::{Converted, Finished, Schemas},
+    source::{
+        identity::operation_id,
+        openapi::{
+            document::Version,
+            fault::Fault,
+            library::{Item, Node, Resolver},
+            object::{MOST_TEXT, cut, flag, text},
+            schema::{Converted, Finished, Schemas},
+        },
     },
 };
 
@@ -20,8 +23,9 @@ pub(crate) struct Reader<'a> {
     pub(super) resolver: &'a Resolver<'a>,
     pub(super) version: Version,
     pub(crate) schemas: Schemas<'a>,
-    /// What operations need that say nothing of it themselves (E-W10).
-    pub(super) security: Vec<Requirement>,
+    /// What operations need that say nothing of it themselves (E-W10). A fault is theirs: without credentials they would
+    /// be called as nobody.
+    pub(super) security: Result<Vec<Requirement>, Fault>,
 }
 
 /// An operation, as long as it is not known what its references lead to.
@@ -62,9 +66,8 @@ impl<'a> Reader<'a> {
         most_bytes: usize,
         root: &RawObject,
     ) -> Self {
-        // What is wrong here is found again by each operation that says nothing of it.
-        let security =
-            root.get("security").and_then(|list| requirements::read(&list).ok()).unwrap_or_default();
+        let security = root.get("security").filter(|list| list.kind() != JsonKind::Null);
+        let security = security.map_or_else(|| Ok(Vec::new()), |list| requirements::read(&list));
         Self { resolver, version, schemas: Schemas::new(resolver, version, most_bytes), security }
     }
 
@@ -82,7 +85,7 @@ impl<'a> Reader<'a> {
         let params = self.parameters(lists, &at.template, &mut inputs)?;
         let body = self.body(&item, &mut inputs)?;
         let mut operation = Operation::new(
-            identity::id(operation_id(members).as_deref(), method, at.text),
+            operation_id(members.get_text("operationId").as_deref(), method, at.text),
             method,
             at.template.path,
         );
@@ -96,7 +99,7 @@ impl<'a> Reader<'a> {
         operation.body = body;
         operation.security = match members.get("security") {
             Some(list) => requirements::read(&list)?,
-            None => self.security.clone(),
+            None => self.security.clone().map_err(|fault| fault.within("the whole document"))?,
         };
         self.schemas.charge(size(&operation));
         let outputs = if method == Method::Head { Vec::new() } else { self.outputs(&item) };
@@ -161,11 +164,6 @@ fn either(schemas: &[Rc<Converted>]) -> Option<RawJson> {
             RawJson::parse(format!(r#"{{"anyOf":{list}}}"#)).ok()
         }
     }
-}
-
-/// What the document calls it.
-pub(crate) fn operation_id(operation: &RawObject) -> Option<String> {
-    operation.get_text("operationId")
 }
 
 fn tags(operation: &RawObject) -> Vec<String> {

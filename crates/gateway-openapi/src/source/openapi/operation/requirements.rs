@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use gateway_domain::{RawJson, RawObject};
+use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use crate::{
     ir::{Location, Requirement, SchemeUse, SecurityScheme},
@@ -25,7 +25,11 @@ pub(super) fn read(list: &RawJson) -> Result<Vec<Requirement>, Fault> {
         let members = object(alternative).filter(|members| members.len() <= MOST).ok_or_else(wrong)?;
         let mut uses = Vec::with_capacity(members.len());
         for (name, scopes) in members.iter() {
-            let scopes = scopes.elements(MOST).ok_or_else(wrong)?;
+            let scopes = match scopes.kind() {
+                // What YAML makes of a key with nothing behind it.
+                JsonKind::Null => Vec::new(),
+                _ => scopes.elements(MOST).ok_or_else(wrong)?,
+            };
             let scopes = scopes.iter().filter_map(|scope| scope.to_text().map(Into::into)).collect();
             uses.push(SchemeUse { name: name.into_owned(), scopes });
         }

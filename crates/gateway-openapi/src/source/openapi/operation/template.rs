@@ -26,9 +26,29 @@ impl<'p> Template<'p> {
         if path.contains(|c: char| c.is_control()) {
             return Err(Fault::new("its path holds a control character"));
         }
+        if path.starts_with("//") {
+            return Err(Fault::new("its path begins with an empty segment, which would name another host"));
+        }
+        if path.split('/').any(is_dots) {
+            return Err(Fault::new("its path has a segment that is . or .., which leads elsewhere"));
+        }
         Ok(Self { path, placeholders: placeholders(path)?, query: fixed(query)? })
     }
 }
+
+/// Whether a segment is taken away on the way, with what stands before it perhaps, be it percent-encoded several times
+/// or followed by path parameters.
+fn is_dots(segment: &str) -> bool {
+    let mut text = segment.to_owned();
+    (0..=MOST_DECODES).any(|_| {
+        let mut pieces = text.split(['/', '\\']).map(|piece| piece.split(';').next().unwrap_or_default());
+        let found = pieces.any(|name| matches!(name.trim(), "." | ".."));
+        text = percent_decode_str(&text).decode_utf8_lossy().into_owned();
+        found
+    })
+}
+
+const MOST_DECODES: usize = 3;
 
 fn placeholders(path: &str) -> Result<Vec<&str>, Fault> {
     let unbalanced = || Fault::new("the braces in its path do not match");

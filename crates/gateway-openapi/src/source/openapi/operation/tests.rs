@@ -95,6 +95,14 @@ fn the_path_says_which_parameters_it_has() {
         ("/a/{x/y}", "do not match"),
         ("/a?q={q}", "holds placeholders"),
         ("/a\\u0000", "control character"),
+        ("/../x", "is . or .."),
+        ("/a/..", "is . or .."),
+        ("/a/./b?x", "is . or .."),
+        ("/%2e%2E/x", "is . or .."),
+        ("/%252e./x", "is . or .."),
+        ("/..;x=1/a", "is . or .."),
+        ("/a%2f../b", "is . or .."),
+        ("//host/x", "an empty segment"),
     ] {
         let found = reason(&document("3.0.3", &format!(r#""{path}":{{"get":{{}}}}"#), ""));
         assert!(found.contains(expected), "{path}: {found}");
@@ -188,6 +196,21 @@ fn parameters_that_cannot_be_written_skip_the_operation() {
         let components = r##""schemas":{"Bad":{"items":{"$ref":"#/components/schemas/Worse"}},"Worse":{"items":[{"$ref":"#/no"}]}}"##;
         assert_eq!(reason(&document("3.2.0", &paths, components)), expected);
     }
+}
+
+#[test]
+fn members_of_forms_that_cannot_be_written_skip_the_operation() {
+    for style in ["tabDelimited", "simple"] {
+        let content = format!(
+            r#""application/x-www-form-urlencoded":{{"schema":{{"properties":{{"a":{{}}}}}},"encoding":{{"a":{{"style":"{style}"}}}}}}"#
+        );
+        let paths = format!(r#""/a":{{"post":{{"requestBody":{{"content":{{{content}}}}}}}}}"#);
+        let expected =
+            format!(r#"the body: its member "a": the style "{style}" is none for a member of a form"#);
+        assert_eq!(reason(&document("3.0.3", &paths, "")), expected);
+    }
+    let swagger = r#"{"swagger":"2.0","info":{"title":"T"},"paths":{"/a":{"post":{"parameters":[{"name":"a","in":"formData","type":"array","items":{"type":"string"},"collectionFormat":"tsv"}]}}}}"#;
+    assert!(reason(swagger).contains("tabDelimited"));
 }
 
 #[test]
@@ -429,6 +452,17 @@ fn security_is_the_operations_or_else_the_documents() {
     );
     let odd = document("3.0.3", r#""/a":{"get":{"security":{"k":[]}}}"#, "");
     assert_eq!(reason(&odd), "what it says of security is not understood");
+    assert_eq!(security(r#","security":[{"k":null}]"#, ""), [needs(&[("k", &[])])]);
+    assert_eq!(security(r#","security":null"#, ""), []);
+}
+
+#[test]
+fn security_of_the_document_that_is_not_understood_skips_what_would_need_it() {
+    let text = r#"{"openapi":"3.0.3","info":{"title":"T"},"security":[{"k":"x"}],
+        "paths":{"/a":{"get":{}},"/b":{"get":{"security":[]}}}}"#;
+    let listing = listing(text);
+    assert_eq!(listing.operations.iter().map(|o| o.path.as_str()).collect::<Vec<_>>(), ["/b"]);
+    assert_eq!(listing.skipped[0].reason, "the whole document: what it says of security is not understood");
 }
 
 #[test]

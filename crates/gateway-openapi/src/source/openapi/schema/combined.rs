@@ -5,7 +5,7 @@ use std::rc::Rc;
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use super::{
-    converter::{At, Converter},
+    converter::{At, Converter, Mark},
     required::Whole,
 };
 use crate::source::openapi::{library::Node, object::object};
@@ -17,9 +17,13 @@ impl Converter<'_> {
     /// those may have been widened.
     pub(super) fn applicator(&mut self, node: &Node, schema: &RawObject, name: &str, value: &Node, at: &At) {
         match name {
-            "not" => self.not(value, at),
-            "if" | "then" | "else" => self.one(name, value, &at.same(1)),
-            "additionalProperties" if !self.has_all_patterns(schema) => {}
+            "not" => self.exactly(|this| this.one(name, value, &at.same(1))),
+            "if" => self.condition(node, schema, value, &at.same(1)),
+            "additionalProperties" if !self.has_all_patterns(schema) => self.is_widened = true,
+            // A wider one would be contained too often.
+            "contains" if schema.contains("maxContains") => {
+                self.exactly(|this| this.one(name, value, &at.part(1)));
+            }
             "additionalProperties" | "propertyNames" | "contains" | "contentSchema" => {
                 self.one(name, value, &at.part(1));
             }
@@ -36,6 +40,7 @@ impl Converter<'_> {
             "patternProperties" => self.named(name, value, &at.part(2), true),
             "dependentSchemas" => self.named(name, value, &at.same(2), false),
             "dependentRequired" => self.dependent_required(&value.value),
+            "unevaluatedProperties" | "unevaluatedItems" | "dependencies" => self.is_widened = true,
             _ => {}
         }
     }
@@ -44,15 +49,31 @@ impl Converter<'_> {
         if is_schema(&value.value) {
             self.name(name);
             self.schema(value, at);
+        } else {
+            self.is_widened = true;
         }
     }
 
-    /// What is not known of a schema may not turn into a refusal of everything.
-    fn not(&mut self, value: &Node, at: &At) {
-        let before = self.out.len();
-        self.one("not", value, &At { is_negated: true, ..at.same(1) });
-        if self.out.ends_with(b":{}") {
-            self.out.truncate(before);
+    /// Writes something that would refuse more if the schemas in it accepted more; if they do, it is left out.
+    fn exactly(&mut self, write: impl FnOnce(&mut Self)) {
+        let mark = self.mark();
+        write(self);
+        if self.is_widened_since(&mark) {
+            self.undo(&mark);
+        }
+    }
+
+    /// Writes `if` with what depends on it. A wider one would ask for `then` where `else` is meant.
+    fn condition(&mut self, node: &Node, schema: &RawObject, value: &Node, at: &At) {
+        let mark = self.mark();
+        self.one("if", value, at);
+        if self.is_widened_since(&mark) {
+            return self.undo(&mark);
+        }
+        for name in ["then", "else"] {
+            if let Some(value) = schema.get(name) {
+                self.one(name, &node.with(value), at);
+            }
         }
     }
 
@@ -84,13 +105,24 @@ impl Converter<'_> {
     }
 
     /// Exactly one can only be said of schemas that are whole. Where a discriminator tells them apart, or where they
-    /// stand elsewhere and may be widened, it becomes at least one.
+    /// accept more than they should, it becomes at least one.
     fn one_of(&mut self, schema: &RawObject, value: &Node, at: &At) {
-        let is_open = schema.contains("discriminator") || value.value.mentions(b"\"$ref\"");
-        match is_open {
-            true if schema.contains("anyOf") => {}
-            true => self.several("anyOf", value, at),
-            false => self.several("oneOf", value, at),
+        let mark = self.mark();
+        self.several("oneOf", value, at);
+        self.is_widened |= schema.contains("discriminator");
+        match self.is_widened_since(&mark) {
+            true if schema.contains("anyOf") => self.undo(&mark),
+            true => self.rename(&mark, b"oneOf", b"anyOf"),
+            false => {}
+        }
+    }
+
+    /// Calls the member that was written since something else, of the same length.
+    fn rename(&mut self, mark: &Mark, from: &[u8], to: &[u8]) {
+        let written = self.out.get_mut(mark.out..).unwrap_or_default();
+        let quotes = if written.first() == Some(&b',') { 2 } else { 1 };
+        if let Some(name) = written.get_mut(quotes..quotes + from.len()).filter(|name| *name == from) {
+            name.copy_from_slice(to);
         }
     }
 
@@ -112,13 +144,18 @@ impl Converter<'_> {
     }
 
     fn named(&mut self, name: &str, value: &Node, at: &At, are_patterns: bool) {
-        let Some(members) = object(&value.value) else { return };
+        let Some(members) = object(&value.value) else {
+            self.is_widened = true;
+            return;
+        };
         self.name(name);
         self.out.push(b'{');
         for (name, member) in members.iter() {
             if !are_patterns || self.patterns.is_usable(&name) {
                 self.name(&name);
                 self.schema(&value.with(member), at);
+            } else {
+                self.is_widened = true;
             }
         }
         self.out.push(b'}');

@@ -28,8 +28,6 @@ pub(crate) struct Reference {
     pub(crate) target: DefinitionId,
     /// Whether it is about the very value that the schema is about, not about a part of it.
     pub(super) is_in_place: bool,
-    /// Whether it stands below a `not`.
-    pub(super) is_negated: bool,
 }
 
 /// Converts one schema.
@@ -48,6 +46,17 @@ pub(super) struct Converter<'c> {
     pub(super) references: Vec<Reference>,
     pub(super) fault: Option<Fault>,
     pub(super) is_directional: bool,
+    /// Whether what has been written may accept more than the document says. `format` is such a case, as no validator
+    /// has to look at it, and so is a reference, whose target is not looked into here.
+    pub(super) is_widened: bool,
+}
+
+/// A point in what is written, to which it can go back.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) out: usize,
+    references: usize,
+    was_widened: bool,
 }
 
 /// Where in the schema that is converted another one stands.
@@ -56,7 +65,6 @@ pub(super) struct At {
     /// How many containers it is in.
     pub(super) depth: usize,
     pub(super) is_in_place: bool,
-    pub(super) is_negated: bool,
     /// The schema that has it in its `allOf`.
     pub(super) whole: Option<Rc<Whole>>,
 }
@@ -68,11 +76,11 @@ pub(super) const MOST_LEVELS: usize = 100;
 const LEVELS_NEEDED: usize = 5;
 
 impl At {
-    pub(super) const ROOT: Self = Self { depth: 0, is_in_place: true, is_negated: false, whole: None };
+    pub(super) const ROOT: Self = Self { depth: 0, is_in_place: true, whole: None };
 
     /// A schema about a part of the value.
     pub(super) fn part(&self, levels: usize) -> Self {
-        Self { depth: self.depth + levels, is_in_place: false, is_negated: self.is_negated, whole: None }
+        Self { depth: self.depth + levels, is_in_place: false, whole: None }
     }
 
     /// Another schema about the same value.
@@ -121,18 +129,19 @@ impl Converter<'_> {
     }
 
     pub(super) fn anything(&mut self) {
+        self.is_widened = true;
         self.out.extend_from_slice(b"{}");
     }
 
     /// Writes what a `$ref` leads to.
     pub(super) fn reference(&mut self, node: &Node, reference: &str, at: &At) -> Option<DefinitionId> {
+        self.is_widened = true;
         match self.resolver.resolve(node.resource, reference) {
             Ok(target) => {
                 let target = self.registry.intern(target, reference);
                 let is_cut = at.is_in_place && self.cuts.contains(&target);
                 if !is_cut {
-                    let (is_in_place, is_negated) = (at.is_in_place, at.is_negated);
-                    self.references.push(Reference { target, is_in_place, is_negated });
+                    self.references.push(Reference { target, is_in_place: at.is_in_place });
                 }
                 (!is_cut).then_some(target)
             }
@@ -141,6 +150,25 @@ impl Converter<'_> {
                 None
             }
         }
+    }
+
+    /// Where it stands; from here on it is told anew whether anything is widened.
+    pub(super) fn mark(&mut self) -> Mark {
+        let was_widened = std::mem::take(&mut self.is_widened);
+        Mark { out: self.out.len(), references: self.references.len(), was_widened }
+    }
+
+    /// Whether anything has been widened since; if so, it is as well that is around it.
+    pub(super) fn is_widened_since(&mut self, mark: &Mark) -> bool {
+        let since = self.is_widened;
+        self.is_widened |= mark.was_widened;
+        since
+    }
+
+    /// Takes back what was written since.
+    pub(super) fn undo(&mut self, mark: &Mark) {
+        self.out.truncate(mark.out);
+        self.references.truncate(mark.references);
     }
 
     /// Begins a member.

@@ -71,9 +71,6 @@ impl Walk {
             }
             match self.state(reference.target) {
                 State::Done { .. } => {}
-                State::Open if reference.is_negated => {
-                    self.cuts.definitions.insert(id);
-                }
                 State::Open => {
                     self.cuts.references.entry(id).or_default().insert(reference.target);
                 }

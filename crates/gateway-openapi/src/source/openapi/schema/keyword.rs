@@ -60,7 +60,7 @@ impl Converter<'_> {
                     self.words(&name, &value.value, facts);
                 }
                 "deprecated" | "readOnly" | "writeOnly" | "uniqueItems" => self.flag(&name, &value.value),
-                "type" => self.types(facts),
+                "type" => self.types(&value.value, facts),
                 "enum" => self.choices(&value.value, facts, at),
                 "const" | "default" => self.plain(&name, &value.value, at),
                 "example" => self.examples([value.value], schema.contains("examples"), at),
@@ -96,6 +96,7 @@ impl Converter<'_> {
 
     fn words(&mut self, name: &str, value: &RawJson, facts: &Facts) {
         let Some(text) = value.to_text() else { return };
+        self.is_widened |= name == "format";
         let is_bytes = facts.bytes != Bytes::No && name != "contentMediaType";
         let is_vain = matches!(name, "format") && matches!(text.as_ref(), "binary" | "byte");
         match name {
@@ -119,7 +120,10 @@ impl Converter<'_> {
         }
     }
 
-    fn types(&mut self, facts: &Facts) {
+    fn types(&mut self, value: &RawJson, facts: &Facts) {
+        let first = facts.types.first().map(|first| first.as_str());
+        // What another language calls it may be less than the type: `date`.
+        self.is_widened |= first.is_none() || value.to_text().is_some_and(|word| Some(&*word) != first);
         let mut words: Vec<_> = facts.types.iter().map(|known| format!("\"{}\"", known.as_str())).collect();
         if facts.is_nullable_here() && !words.is_empty() && !facts.types.contains(&Type::Null) {
             words.push("\"null\"".into());
@@ -137,6 +141,7 @@ impl Converter<'_> {
         for item in value.elements(usize::MAX).unwrap_or_default() {
             if !is_plain(&item, MOST_LEVELS.saturating_sub(at.depth + 2)) {
                 // Without it the list would refuse what is meant to be accepted.
+                self.is_widened = true;
                 return;
             }
             let item = fitted(&item, &facts.types);
@@ -145,6 +150,7 @@ impl Converter<'_> {
             }
         }
         if choices.is_empty() {
+            self.is_widened = true;
             return;
         }
         if facts.is_nullable_here() && choices.iter().all(|item| item.kind() != JsonKind::Null) {
@@ -156,6 +162,8 @@ impl Converter<'_> {
     fn plain(&mut self, name: &str, value: &RawJson, at: &At) {
         if is_plain(value, MOST_LEVELS.saturating_sub(at.depth + 1)) {
             self.member(name, value.as_bytes());
+        } else {
+            self.is_widened |= name == "const";
         }
     }
 
@@ -173,10 +181,13 @@ impl Converter<'_> {
     }
 
     fn pattern(&mut self, value: &RawJson, facts: &Facts) {
-        let Some(pattern) = value.to_text().filter(|_| facts.bytes == Bytes::No) else { return };
-        if self.patterns.is_usable(&pattern) {
-            self.name("pattern");
-            self.text(&pattern);
+        let pattern = value.to_text().filter(|_| facts.bytes == Bytes::No);
+        match pattern.filter(|pattern| self.patterns.is_usable(pattern)) {
+            Some(pattern) => {
+                self.name("pattern");
+                self.text(&pattern);
+            }
+            None => self.is_widened = true,
         }
     }
 
@@ -188,15 +199,17 @@ impl Converter<'_> {
             "minimum" if facts.exclusive_minimum => "exclusiveMinimum",
             name => name,
         };
-        if let Some(digits) = digits {
-            self.member(name, digits.as_bytes());
+        match digits {
+            Some(digits) => self.member(name, digits.as_bytes()),
+            None => self.is_widened = true,
         }
     }
 
     fn count(&mut self, name: &str, value: &RawJson, facts: &Facts) {
         let is_of_bytes = name.ends_with("Length") && facts.bytes != Bytes::No;
-        if let Some(count) = number::count(value).filter(|_| !is_of_bytes) {
-            self.member(name, count.to_string());
+        match number::count(value).filter(|_| !is_of_bytes) {
+            Some(count) => self.member(name, count.to_string()),
+            None => self.is_widened = true,
         }
     }
 }

@@ -67,7 +67,9 @@ impl Converter<'_> {
         names.retain(|name| seen.insert(name.clone()));
         if self.tells_visibility && !names.is_empty() {
             let own = Whole::new(node.clone());
+            let all = names.len();
             names.retain(|name| !self.is_hidden(name, &own, at));
+            self.is_widened |= names.len() < all;
         }
         if !names.is_empty() {
             let names = names.iter().map(|name| RawJson::string(name));

@@ -139,6 +139,7 @@ impl<'a> Schemas<'a> {
             references: Vec::new(),
             fault: None,
             is_directional: false,
+            is_widened: false,
         };
         let converted = converter.run(node);
         self.written = self.written.saturating_add(converted.schema.as_bytes().len());

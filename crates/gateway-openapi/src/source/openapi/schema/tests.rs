@@ -211,6 +211,47 @@ fn numbers_patterns_and_texts_are_mended_or_left_out() {
     check("3.0.3", &format!(r#"{{"example":"{}"}}"#, "a".repeat(300)), "{}");
 }
 
+/// What accepts more than the document says must not make what stands around it accept less.
+#[test]
+fn what_is_widened_does_not_narrow_what_it_stands_in() {
+    for (schema, expected) in [
+        (
+            r#"{"title":"t","oneOf":[{"type":"string","format":"date"},{"type":"string","format":"date-time"}]}"#,
+            r#"{"title":"t","anyOf":[{"type":"string","format":"date"},{"type":"string","format":"date-time"}]}"#,
+        ),
+        (
+            r#"{"oneOf":[{"properties":{"a":{"pattern":"("}}},{"const":1}]}"#,
+            r#"{"anyOf":[{"properties":{"a":{}}},{"const":1}]}"#,
+        ),
+        (r#"{"oneOf":[{"format":"date"}],"anyOf":[{"const":1}]}"#, r#"{"anyOf":[{"const":1}]}"#),
+        (
+            r#"{"oneOf":[{"oneOf":[{"type":"date"}]},{"type":"array","items":null}]}"#,
+            r#"{"anyOf":[{"anyOf":[{"type":"string"}]},{"type":"array"}]}"#,
+        ),
+        (
+            r#"{"oneOf":[{"type":"string"},{"type":"integer","maximum":3}],"allOf":[{"format":"x"}]}"#,
+            r#"{"oneOf":[{"type":"string"},{"type":"integer","maximum":3}],"allOf":[{"format":"x"}]}"#,
+        ),
+        (
+            r#"{"oneOf":[{"properties":{"id":{"readOnly":true}},"required":["id"]},{"const":1}]}"#,
+            r#"{"anyOf":[{"properties":{"id":{"readOnly":true}}},{"const":1}]}"#,
+        ),
+        (r#"{"if":{"properties":{"k":{"format":"date"}}},"then":{"const":1},"else":{"const":2}}"#, "{}"),
+        (r##"{"else":{"const":2},"if":{"$ref":"#/components/schemas/A"},"then":{"const":1}}"##, "{}"),
+        (r#"{"then":{"const":1}}"#, "{}"),
+        (r#"{"then":{"format":"x"},"if":{"const":1}}"#, r#"{"if":{"const":1},"then":{"format":"x"}}"#),
+        (r#"{"not":{"type":"string","format":"date"}}"#, "{}"),
+        (r##"{"not":{"$ref":"#/components/schemas/A"}}"##, "{}"),
+        (r#"{"not":{"not":{"pattern":"("}}}"#, "{}"),
+        (r#"{"not":{"unevaluatedProperties":false,"type":"object"}}"#, "{}"),
+        (r#"{"not":{}}"#, r#"{"not":{}}"#),
+        (r#"{"contains":{"format":"date"},"maxContains":1}"#, r#"{"maxContains":1}"#),
+        (r#"{"contains":{"format":"date"}}"#, r#"{"contains":{"format":"date"}}"#),
+    ] {
+        check("3.1.0", schema, expected);
+    }
+}
+
 #[test]
 fn descriptions_are_cut_at_a_character() {
     let operation = operation("3.0.3", &format!(r#"{{"description":"{}"}}"#, "é".repeat(10_000)), "");

@@ -1,10 +1,23 @@
 //! References to other documents, which lead where they are allowed to (E-W21).
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
 use tempfile::TempDir;
+use tokio::time::Instant;
 
 use super::*;
+use crate::engine::{ClientError, HttpClient, ResponseBody};
 use crate::source::{Place, References, Source as _};
 
 const INFO: &str = "openapi: 3.1.0\ninfo: {title: T, version: '1'}\n";
@@ -94,6 +107,40 @@ async fn the_number_of_documents_is_bounded() {
     assert!(listing.skipped[0].reason.contains("more than 3 other documents"), "{:?}", listing.skipped);
     let listing = allowing(folder.path()).load().await.unwrap();
     assert!(listing.skipped[0].reason.contains("not allowed"), "a chain has an end: {:?}", listing.skipped);
+}
+
+/// Answers nothing, after a long time.
+#[derive(Debug, Default)]
+struct Slow(AtomicUsize);
+
+#[async_trait]
+impl HttpClient for Slow {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ResponseBody>, ClientError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        Ok(http::Response::builder()
+            .status(404)
+            .body(Empty::new().map_err(|e| match e {}).boxed_unsync())
+            .unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_that_cannot_be_read_cost_a_bounded_number_of_requests_and_time() {
+    let paths: String = (0..9).map(|n| format!("  /{n}: {{$ref: 'https://x.test/{n}.yaml#/x'}}\n")).collect();
+    let content = api(&format!("paths:\n{paths}")).into();
+    let check = async |limits, requests, seconds| {
+        let client = Arc::new(Slow::default());
+        let place = Place::Bytes { name: "x".into(), content: Bytes::clone(&content) };
+        let source = OpenApi::new(place).with_client(Arc::clone(&client) as _).with_limits(limits);
+        let source = source.with_references(References::none().with_urls("https://x.test").unwrap());
+        let begin = Instant::now();
+        assert_eq!(source.load().await.unwrap().skipped.len(), 9);
+        assert_eq!(client.0.load(Ordering::Relaxed), requests);
+        assert_eq!(begin.elapsed().as_secs(), seconds);
+    };
+    check(Limits { documents: 2, ..Limits::default() }, 2, 50).await;
+    check(Limits::default(), 3, 60).await;
 }
 
 #[tokio::test]

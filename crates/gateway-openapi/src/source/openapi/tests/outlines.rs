@@ -108,6 +108,21 @@ fn a_fault_in_one_operation_skips_only_that() {
 }
 
 #[test]
+fn what_is_not_used_may_be_of_any_kind() {
+    for odd in [
+        r#""servers":{}"#,
+        r#""tags":"s""#,
+        r#""webhooks":[]"#,
+        r#""externalDocs":7"#,
+        r#""servers":null,"webhooks":{"a":1,"a":2}"#,
+    ] {
+        let text =
+            format!(r#"{{"openapi":"3.0.0","info":{{"title":"T"}},{odd},"paths":{{"/a":{{"get":{{}}}}}}}}"#);
+        assert_eq!(only(&text).path, "/a", "{odd}");
+    }
+}
+
+#[test]
 fn servers_are_ignored_wherever_they_stand() {
     let servers = r#""servers":[{"url":"http://169.254.169.254/latest"}]"#;
     let text = format!(

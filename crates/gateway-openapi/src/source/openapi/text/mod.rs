@@ -11,7 +11,7 @@ use gateway_domain::{JsonError, RawJson};
 use super::Limits;
 use crate::source::SourceError;
 
-/// The document as JSON. It is taken for JSON if it begins with `{`, else for YAML.
+/// The document as JSON. It is taken for JSON if it begins with `{`, and for YAML, which may do so too, if it is none.
 pub(super) fn parse(bytes: Bytes, source_name: &str, limits: &Limits) -> Result<RawJson, SourceError> {
     let source_name = || source_name.to_owned();
     let too_large = |what, limit| SourceError::TooLarge { source_name: source_name(), what, limit };
@@ -20,13 +20,22 @@ pub(super) fn parse(bytes: Bytes, source_name: &str, limits: &Limits) -> Result<
     }
     let bytes = if bytes.starts_with(BYTE_ORDER_MARK) { bytes.slice(BYTE_ORDER_MARK.len()..) } else { bytes };
     let json = if bytes.trim_ascii_start().starts_with(b"{") {
-        RawJson::parse(bytes).map_err(Fault::from)
+        RawJson::parse(bytes.clone()).map_err(Fault::from).or_else(|fault| flow(fault, &bytes, limits))
     } else {
         yaml::to_json(&bytes, limits)
     };
     json.map_err(|fault| match fault {
         Fault::Syntax(reason) => SourceError::Invalid { source_name: source_name(), reason },
         Fault::TooMany { what, limit } => too_large(what, limit),
+    })
+}
+
+/// YAML that begins like JSON. What is neither is told as what it may have been meant as.
+fn flow(as_json: Fault, bytes: &[u8], limits: &Limits) -> Result<RawJson, Fault> {
+    let Fault::Syntax(as_json) = as_json else { return Err(as_json) };
+    yaml::to_json(bytes, limits).map_err(|fault| match fault {
+        Fault::Syntax(as_yaml) => Fault::Syntax(format!("as JSON, {as_json}; as YAML, {as_yaml}")),
+        fault => fault,
     })
 }
 

@@ -92,6 +92,9 @@ fn aliases_are_replaced_and_mappings_merged() {
 #[test]
 fn what_is_no_document_is_refused_with_its_line() {
     check("a: [1\nb: 2\n", Err("line 2"));
+    check("{a: 1, b: [x, 2]}\n", Ok(r#"{"a":1,"b":["x",2]}"#));
+    check("{a: 1,\n\"a\": 2}", Err("as YAML, not valid YAML in line 2: the key \"a\" stands twice"));
+    check("{\"a\": 1,\n\"b\"", Err("as JSON, "));
     check("a: 1\n---\nb: 2\n", Err("more than one document"));
     check("", Err("empty"));
     check("a: \"\\ud800\"\n", Err("line 1"));
