@@ -192,7 +192,7 @@ OPERATIONS = [
         "getSize",
         {"petId": 1},
         Seen("GET /pet/1/photo/size"),
-        error="HTTP 200, but the answer does not match the documented schema",
+        error="The call succeeded (HTTP 200), but the answer does not match the documented schema",
         row="unfit",
         stores=(PHOTOS,),
     ),

@@ -1,45 +1,74 @@
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use gateway_domain::{DownstreamFault, DownstreamObserver, ListKind};
-use tokio::{runtime::Handle, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::OwnedMutexGuard,
+    task::{AbortHandle, JoinError},
+    time::timeout,
+};
 
 use super::{ApiConfig, loaded::Loaded};
 use crate::{
     engine::{AuditEvent, AuditFunc, CallError, ClientError},
-    source::SourceError,
+    ir::Listing,
+    source::{Source, SourceError},
 };
+
+/// How long anybody waits for a source to be read, and how long reading it may take.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What all sessions of one API share.
 pub(super) struct Api {
     pub(super) config: ApiConfig,
     observer: Arc<dyn DownstreamObserver>,
     current: Mutex<Option<Arc<Loaded>>>,
-    /// One reading at a time.
-    reading: tokio::sync::Mutex<()>,
+    /// One reading at a time: held until it has really ended, also when nobody waits for it any more.
+    reading: Arc<tokio::sync::Mutex<()>>,
     reachability: Arc<Reachability>,
-    /// The task that looks for changes; it ends with the API.
-    watch: Mutex<Option<AbortHandle>>,
     /// Somebody wants the source to be read again, changed or not.
     is_asked: AtomicBool,
+    /// The task that looks for changes; it ends with the API.
+    watch: Mutex<Option<AbortHandle>>,
 }
 
 /// Whether the API answers, as far as is known.
 pub(super) struct Reachability {
     observer: Arc<dyn DownstreamObserver>,
-    /// Why it cannot be reached, since the last attempt.
-    trouble: Mutex<Option<String>>,
+    known: Mutex<Known>,
     /// Somebody wants to know whether it can.
     is_wanted: AtomicBool,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Whether it can be reached, or why not, since the last attempt; `None` before the end of the first one.
+    reached: Option<Result<(), String>>,
+    /// Somebody was told that nothing is known.
+    is_ignorance_shown: bool,
+}
+
+/// What came of reading a source again.
+pub(super) enum Reloaded {
+    /// It is in use.
+    Read { stamp: Option<u64> },
+    /// It is not, and will not be as long as it stays as it is.
+    Unusable,
+    /// It could not be had this time.
+    Unreadable,
 }
 
 impl Api {
     pub(super) fn new(config: ApiConfig, observer: Arc<dyn DownstreamObserver>) -> Self {
         let reachability = Reachability {
             observer: observer.clone(),
-            trouble: Mutex::new(None),
+            known: Mutex::default(),
             // Nothing is known yet.
             is_wanted: AtomicBool::new(true),
         };
@@ -47,10 +76,10 @@ impl Api {
             config,
             observer,
             current: Mutex::new(None),
-            reading: tokio::sync::Mutex::new(()),
+            reading: Arc::default(),
             reachability: Arc::new(reachability),
-            watch: Mutex::new(None),
             is_asked: AtomicBool::new(false),
+            watch: Mutex::new(None),
         }
     }
 
@@ -63,57 +92,80 @@ impl Api {
     }
 
     /// What the source says, read if it has not been. Cancel-safe.
-    pub(super) async fn load(&self) -> Result<Arc<Loaded>, DownstreamFault> {
+    pub(super) async fn load(self: &Arc<Self>) -> Result<Arc<Loaded>, DownstreamFault> {
         if let Some(loaded) = self.current() {
             return Ok(loaded);
         }
-        let _turn = self.reading.lock().await;
-        if let Some(loaded) = self.current() {
-            return Ok(loaded);
-        }
-        let loaded = Arc::new(self.read().await?);
-        self.tell(&loaded);
-        *locked(&self.current) = Some(loaded.clone());
-        Ok(loaded)
+        let loading = async {
+            let turn = self.reading.clone().lock_owned().await;
+            match self.current() {
+                Some(loaded) => Ok(loaded),
+                None => self.renew(turn).await,
+            }
+        };
+        timeout(DEADLINE, loading).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Has the source read again, soon. Nothing if it has never been: that is done by whoever comes first.
+    pub(super) fn ask(&self) {
+        self.is_asked.store(self.current().is_some(), Ordering::Relaxed);
+    }
+
+    pub(super) fn take_asked(&self) -> bool {
+        self.is_asked.swap(false, Ordering::Relaxed)
     }
 
     /// Reads the source again. What was read before stays if that comes to nothing.
-    pub(super) async fn reload(&self) {
-        let _turn = self.reading.lock().await;
-        match self.read().await {
+    pub(super) async fn reload(self: &Arc<Self>) -> Reloaded {
+        let loading = async { self.renew(self.reading.clone().lock_owned().await).await };
+        match timeout(DEADLINE, loading).await.unwrap_or_else(|_| Err(late())) {
             Ok(loaded) => {
-                let loaded = Arc::new(loaded);
-                self.tell(&loaded);
-                *locked(&self.current) = Some(loaded);
                 self.observer.list_changed(ListKind::Tools);
+                Reloaded::Read { stamp: loaded.stamp }
             }
             Err(fault) => {
                 let downstream = &self.config.name;
-                tracing::error!(%downstream, "the description of the API has changed and is not used: it {fault}");
+                tracing::error!(%downstream, "the new description of the API is not used: it {fault}");
+                match fault {
+                    DownstreamFault::Unreachable { .. } => Reloaded::Unreadable,
+                    _ => Reloaded::Unusable,
+                }
             }
         }
+    }
+
+    /// Reads the source in a task of its own, which keeps the turn and what it has read when nobody waits any more.
+    async fn renew(self: &Arc<Self>, turn: OwnedMutexGuard<()>) -> Result<Arc<Loaded>, DownstreamFault> {
+        let api = Arc::clone(self);
+        let reading = tokio::spawn(async move {
+            let loaded = Arc::new(api.read().await?);
+            api.tell(&loaded);
+            *locked(&api.current) = Some(loaded.clone());
+            drop(turn);
+            Ok(loaded)
+        });
+        reading.await.unwrap_or_else(panicked)
     }
 
     /// Reading and building may take a second of work, so they are done where nobody else waits for it.
     async fn read(&self) -> Result<Loaded, DownstreamFault> {
-        let stamp = self.config.source.stamp().await;
-        let (config, audit) = (self.config.clone(), self.auditor());
+        let (config, audit, before) = (self.config.clone(), self.auditor(), self.current());
         let runtime = Handle::current();
         let read = tokio::task::spawn_blocking(move || {
-            let listing = runtime.block_on(config.source.load()).map_err(unread)?;
+            let reading = async { timeout(DEADLINE, settled(&*config.source)).await };
+            let read = runtime.block_on(reading).map_err(|_| late())?;
+            let (listing, stamp) = read.map_err(unread)?;
             let unusable = |reason: super::loaded::Unusable| handshake(reason.to_string());
-            Loaded::new(listing, stamp, &config, audit).map_err(unusable)
+            Loaded::new(listing, stamp, &config, audit, before.as_deref()).map_err(unusable)
         });
-        read.await.unwrap_or_else(|_| {
-            Err(handshake("reading its description panicked; please report it".to_owned()))
-        })
+        read.await.unwrap_or_else(panicked)
     }
 
     fn tell(&self, loaded: &Loaded) {
         let (downstream, report) = (&self.config.name, loaded.report());
         let (taken, skipped) = (report.taken.len(), report.skipped.len());
         tracing::info!(%downstream, taken, skipped, "description of the API read");
-        for note in &report.notes {
+        for note in loaded.warnings() {
             tracing::warn!(%downstream, note, "about the description of the API");
         }
     }
@@ -136,15 +188,6 @@ impl Api {
         locked(&self.watch).get_or_insert_with(start);
     }
 
-    /// Has the source read again, soon. Not if it has never been: whoever comes first does that.
-    pub(super) fn ask(&self) {
-        self.is_asked.store(self.current().is_some(), Ordering::Relaxed);
-    }
-
-    pub(super) fn take_asked(&self) -> bool {
-        self.is_asked.swap(false, Ordering::Relaxed)
-    }
-
     /// Scheme, host and port, for the operator.
     pub(super) fn place(&self) -> String {
         let uri = self.config.executor.base.uri();
@@ -160,9 +203,16 @@ impl Api {
 }
 
 impl Reachability {
-    /// Why the API cannot be reached, as far as is known.
-    pub(super) fn trouble(&self) -> Option<String> {
-        locked(&self.trouble).clone()
+    /// Whether the API cannot be reached, as far as is known.
+    pub(super) fn is_down(&self) -> bool {
+        matches!(locked(&self.known).reached, Some(Err(_)))
+    }
+
+    /// Whether the API can be reached, or why not, for somebody to see; `None`: nothing is known yet.
+    pub(super) fn show(&self) -> Option<Result<(), String>> {
+        let mut known = locked(&self.known);
+        known.is_ignorance_shown |= known.reached.is_none();
+        known.reached.clone()
     }
 
     /// Has it looked whether the API can be reached, soon.
@@ -184,9 +234,16 @@ impl Reachability {
     }
 
     fn note(&self, error: Option<&ClientError>) {
-        let trouble = error.map(|error| error.reason.clone());
-        let before = std::mem::replace(&mut *locked(&self.trouble), trouble);
-        if before.is_some() != error.is_some() {
+        let reached = error.map_or(Ok(()), |error| Err(error.reason.clone()));
+        let is_news = {
+            let mut known = locked(&self.known);
+            let before = known.reached.replace(reached);
+            match before {
+                Some(before) => before.is_err() != error.is_some(),
+                None => known.is_ignorance_shown || error.is_some(),
+            }
+        };
+        if is_news {
             // What is remarked on the list is another thing now.
             self.observer.list_changed(ListKind::Tools);
         }
@@ -201,6 +258,26 @@ impl Drop for Api {
     }
 }
 
+/// What a source says, and its stamp from then on. A source may know only after reading on what else it depends, and
+/// may change meanwhile: where the stamp is another afterwards, it is read once more. Whatever changes during that shows
+/// at the next look.
+async fn settled(source: &dyn Source) -> Result<(Listing, Option<u64>), SourceError> {
+    let before = source.stamp().await;
+    let listing = source.load().await?;
+    let stamp = source.stamp().await;
+    let listing = if stamp == before { listing } else { source.load().await? };
+    Ok((listing, stamp))
+}
+
+fn late() -> DownstreamFault {
+    let reason = format!("its description could not be read within {DEADLINE:?}");
+    DownstreamFault::Unreachable { reason }
+}
+
+fn panicked<T>(_: JoinError) -> Result<T, DownstreamFault> {
+    Err(handshake("reading its description panicked; please report it".to_owned()))
+}
+
 fn unread(error: SourceError) -> DownstreamFault {
     match error {
         SourceError::Unreadable { .. } => DownstreamFault::Unreachable { reason: error.to_string() },
@@ -212,7 +289,7 @@ fn handshake(reason: String) -> DownstreamFault {
     DownstreamFault::Handshake { reason }
 }
 
-/// Every critical section is one assignment.
+/// Every critical section is a few assignments.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,11 +7,12 @@ use gateway_domain::{RawJson, RawObject, printable};
 
 use super::{ApiConfig, Report, Taken};
 use crate::{
+    curation::InvalidMatcher,
     engine::{
-        AuditFunc, BuildConfig, BuildError, Credential, CredentialError, Credentials, Executor, Override,
-        Tool, build,
+        AuditFunc, BuildConfig, BuildError, Credential, CredentialError, Credentials, Executor, Gates,
+        Override, Tool, build_some, log_audit,
     },
-    ir::{Listing, Operation, SecurityScheme},
+    ir::{Listing, Operation, SecurityScheme, Skipped},
     source::legal_id,
 };
 
@@ -21,8 +22,12 @@ pub(super) struct Loaded {
     tools: Vec<Tool>,
     by_name: HashMap<Arc<str>, usize>,
     report: Arc<Report>,
+    /// What the operator must hear of at once: operations that are configured and cannot be offered.
+    warnings: Vec<String>,
     server: RawJson,
-    /// What the source said of itself before it was read.
+    schemes: BTreeMap<String, SecurityScheme>,
+    credentials: Arc<Credentials>,
+    /// What the source says of itself as long as it is what was read.
     pub(super) stamp: Option<u64>,
 }
 
@@ -33,32 +38,46 @@ pub(super) enum Unusable {
     Credentials(#[from] CredentialError),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Curation(Vec<InvalidMatcher>),
 }
 
 impl Loaded {
-    /// Makes tools of what was read. Takes its time: thousands of schemas may have to be put together.
+    /// Makes tools of what was read. Takes its time: thousands of schemas may have to be put together. Goes on with the
+    /// limits and the credentials of the reading before.
     pub(super) fn new(
         listing: Listing,
         stamp: Option<u64>,
         config: &ApiConfig,
         audit: impl FnOnce(Option<AuditFunc>) -> AuditFunc,
+        before: Option<&Self>,
     ) -> Result<Self, Unusable> {
-        let credentials = Arc::new(credentials(&listing, config)?);
+        config.curation.check().map_err(Unusable::Curation)?;
+        let credentials = match before.filter(|before| before.schemes == listing.schemes) {
+            Some(before) => before.credentials.clone(),
+            None => Arc::new(credentials(&listing, config)?),
+        };
         let mut executor = config.executor.clone();
         executor.credentials = credentials.clone();
-        let mut settings = (config.build)(BuildConfig::new(Arc::new(Executor::new(executor))));
+        let mut settings = BuildConfig::new(Arc::new(Executor::new(executor)));
+        settings.audit = Some(log_audit());
+        settings = (config.build)(settings);
         settings.audit = Some(audit(settings.audit.take()));
         settings.overrides = by_id(settings.overrides, &listing.operations);
         let server = server(&listing, config);
         let notes = notes(&listing.operations, config, &settings);
-        let Listing { operations, skipped, .. } = config.curation.apply(listing);
-        let tools = build(operations, &settings)?;
+        let Listing { operations, mut skipped, schemes, .. } = config.curation.apply(listing);
+        let gates = Gates::of(before.iter().flat_map(|before| &before.tools));
+        let built = build_some(operations, &settings, &gates)?;
+        let warnings = built.refused.iter().map(warning).collect();
+        skipped.extend(built.refused);
+        let tools = built.tools;
         let taken = tools.iter().map(|tool| taken(tool, &credentials)).collect();
         let by_name = tools.iter().enumerate();
         let by_name = by_name.map(|(at, tool)| (tool.definition().original().clone(), at)).collect();
         let mut report = Report { taken, skipped, notes };
         note_emptiness(&mut report);
-        Ok(Self { tools, by_name, report: Arc::new(report), server, stamp })
+        Ok(Self { tools, by_name, report: Arc::new(report), warnings, server, schemes, credentials, stamp })
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
@@ -72,6 +91,11 @@ impl Loaded {
 
     pub(super) fn report(&self) -> &Arc<Report> {
         &self.report
+    }
+
+    /// For the log.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = &String> {
+        self.report.notes.iter().chain(&self.warnings)
     }
 
     /// `serverInfo`: what the source calls the API.
@@ -95,14 +119,22 @@ fn credentials(listing: &Listing, config: &ApiConfig) -> Result<Credentials, Cre
     Credentials::new(fitted, &listing.schemes, executor.base.uri(), &executor.client)
 }
 
-/// An override may also name an operation as its source writes it: `repos/get` is `repos_get` (E-42).
+fn warning(refused: &Skipped) -> String {
+    format!("{} {} is not offered: {}", refused.method, refused.path, refused.reason)
+}
+
+/// An override may also name an operation as its source writes it: `repos/get` is `repos_get` (E-42). What is said by
+/// either name counts; where they say different things, the id does.
 fn by_id(overrides: BTreeMap<String, Override>, operations: &[Operation]) -> BTreeMap<String, Override> {
     let is_known = |id: &str| operations.iter().any(|operation| operation.id == id);
-    let named = |(name, given): (String, Override)| {
-        let id = legal_id(&name);
-        (if !is_known(&name) && is_known(&id) { id } else { name }, given)
-    };
-    overrides.into_iter().map(named).collect()
+    let by_alias = |name: &str| !is_known(name) && is_known(&legal_id(name));
+    let (aliases, mut named): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        overrides.into_iter().partition(|(name, _)| by_alias(name));
+    for (alias, given) in aliases {
+        let merged = named.entry(legal_id(&alias)).or_default();
+        *merged = merged.or(&given);
+    }
+    named
 }
 
 fn taken(tool: &Tool, credentials: &Credentials) -> Taken {

@@ -5,7 +5,8 @@ use crate::ir::{Method, Skipped};
 pub struct Report {
     /// The operations that are offered, in the source's order.
     pub taken: Vec<Taken>,
-    /// Those that are not: those that the source could not use, then those that were left out by the curation.
+    /// Those that are not: those that the source could not use, then those that were left out by the curation, then
+    /// those for which arguments are configured that they do not have.
     pub skipped: Vec<Skipped>,
     /// What is to be known beyond single operations: that there are none, overrides and rules without an operation.
     pub notes: Vec<String>,

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    CallerError, DownstreamFault, DownstreamSession, Era, Error, Exchange, InternalError, JsonKind, ListKind,
-    ListPage, Outcome, Params, PeerError, PeerInfo, RawJson, RawObject, Session, Subject,
+    CallerError, DownstreamFault, DownstreamSession, Era, Error, Exchange, InternalError, JsonError,
+    JsonKind, ListKind, ListPage, Outcome, Params, PeerError, PeerInfo, RawJson, RawObject, Session, Subject,
 };
 use tokio::sync::watch;
 
@@ -48,8 +48,9 @@ impl ApiSession {
         let Some(tool) = loaded.tool(name) else {
             return failed(INVALID_PARAMS, &format!("Unknown tool: {name}"));
         };
-        let Some(arguments) = arguments(params) else {
-            return failed(INVALID_PARAMS, "`arguments` must be an object");
+        let arguments = match arguments(params) {
+            Ok(arguments) => arguments,
+            Err(reason) => return failed(INVALID_PARAMS, &reason),
         };
         let context = CallContext::default();
         tokio::select! {
@@ -60,12 +61,15 @@ impl ApiSession {
     }
 }
 
-/// `params.arguments`; empty if there are none.
-fn arguments(params: &Params) -> Option<RawObject> {
+/// `params.arguments`; empty if there are none. Or why they cannot be taken.
+fn arguments(params: &Params) -> Result<RawObject, String> {
     match params.object.get("arguments") {
-        None => Some(RawObject::empty()),
-        Some(given) if given.kind() == JsonKind::Null => Some(RawObject::empty()),
-        Some(given) => RawObject::try_from(given).ok(),
+        None => Ok(RawObject::empty()),
+        Some(given) if given.kind() == JsonKind::Null => Ok(RawObject::empty()),
+        Some(given) => RawObject::try_from(given).map_err(|error| match error {
+            JsonError::Duplicate { .. } => format!("`arguments`: {error}"),
+            _ => "`arguments` must be an object".to_owned(),
+        }),
     }
 }
 
@@ -103,7 +107,8 @@ impl DownstreamSession for ApiSession {
         }
     }
 
-    /// All tools are on one page. That the API cannot be reached is remarked on it.
+    /// All tools are on one page. That the API cannot be reached, or that it is not known yet whether it can, is remarked
+    /// on it.
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
         if cursor.is_some() {
             return Err(CallerError::InvalidCursor.into());
@@ -112,9 +117,12 @@ impl DownstreamSession for ApiSession {
             return Ok(ListPage::default());
         }
         let loaded = self.api.load().await.map_err(|fault| fault.before(&self.api.config.name))?;
-        let trouble = self.api.reachability().trouble();
-        let remark =
-            trouble.map(|reason| format!("the API at {} cannot be reached: {reason}", self.api.place()));
+        let place = self.api.place();
+        let remark = match self.api.reachability().show() {
+            None => Some(format!("not known yet whether the API at {place} can be reached")),
+            Some(Ok(())) => None,
+            Some(Err(reason)) => Some(format!("the API at {place} cannot be reached: {reason}")),
+        };
         Ok(ListPage {
             items: loaded.definitions(),
             skipped: remark.into_iter().collect(),

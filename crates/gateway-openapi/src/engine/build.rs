@@ -1,30 +1,31 @@
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     fmt,
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
-use gateway_domain::RawJson;
+use gateway_domain::{JsonKind, RawJson};
 
 use super::{
     AnnotateFunc, Annotations, AuditFunc, Executor, Inputs, MAX_SCHEMA_BYTES, NameError, Naming, Override,
     RateLimit, Reserved, ShapeFunc, Tool,
     arguments::Checker,
     bundle,
-    gate::Gate,
+    gate::Gates,
     names,
     response::{Fields, Presenter},
     tool::{Parts, define},
 };
-use crate::ir::{Method, Operation};
+use crate::ir::{Method, Operation, Skipped};
 
 /// How operations become tools (E-34). Only the executor is needed.
 #[derive(Clone)]
 pub struct BuildConfig {
     /// What calls the API.
     pub executor: Arc<Executor>,
-    /// In place of [`super::default_shape`]; then answers of all media types are text.
+    /// In place of [`super::default_shape`]; then answers of all media types are text and nothing else (E-32).
     pub shape: Option<ShapeFunc>,
     /// Who hears of calls.
     pub audit: Option<AuditFunc>,
@@ -34,7 +35,8 @@ pub struct BuildConfig {
     pub limit: RateLimit,
     /// What names look like.
     pub naming: Naming,
-    /// By method and path, `GET /pets`, or else by the id of an operation.
+    /// By method and path, `GET /pets`, or by the id of an operation. Where there are both, what the former says of
+    /// something goes before what the latter says of it.
     pub overrides: BTreeMap<String, Override>,
     /// The longest text of an answer, in bytes, notice included (E-33). Zero: no limit but that of an answer's body.
     /// Default 256 KiB.
@@ -87,38 +89,92 @@ pub enum BuildError {
     /// A name that is configured cannot be had.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// What is configured for an operation cannot be done, so that it cannot be offered.
+    #[error("{operation} cannot be offered: {reason}")]
+    Operation {
+        /// Its method and path.
+        operation: String,
+        /// Why not.
+        reason: String,
+    },
 }
 
 /// Makes one tool of each operation, in their order (E-35).
 ///
 /// # Errors
-/// Names that are configured cannot be had.
+/// Names that are configured cannot be had, or arguments are configured that an operation does not have.
 pub fn build(
     operations: impl IntoIterator<Item = Operation>,
     config: &BuildConfig,
 ) -> Result<Vec<Tool>, BuildError> {
-    let operations: Vec<_> = operations.into_iter().collect();
+    let built = build_some(operations.into_iter().collect(), config, &Gates::default())?;
+    match built.refused.into_iter().next() {
+        None => Ok(built.tools),
+        Some(Skipped { method, path, reason, .. }) => {
+            Err(BuildError::Operation { operation: format!("{method} {path}"), reason })
+        }
+    }
+}
+
+/// Tools, and the operations that cannot be offered as they are configured.
+pub(crate) struct Built {
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) refused: Vec<Skipped>,
+}
+
+/// [`build`] for operations that change: one that is not as configured does not take the others with it. Tools that
+/// were there before keep their gates.
+pub(crate) fn build_some(
+    operations: Vec<Operation>,
+    config: &BuildConfig,
+    gates: &Gates,
+) -> Result<Built, BuildError> {
     let wanted: Vec<_> = operations.iter().map(|operation| config.wanted(operation)).collect();
     let given = operations.iter().zip(&wanted).map(|(operation, wanted)| (operation, wanted.name.as_deref()));
     let names = names(given, &config.naming)?;
-    let reserved = config.executor.reserved();
-    let parts = operations.into_iter().zip(wanted).zip(names);
-    Ok(parts.map(|((operation, wanted), name)| config.tool(&name, operation, wanted, &reserved)).collect())
+    let around = Around { reserved: config.executor.reserved(), gates };
+    let mut built = Built { tools: Vec::with_capacity(names.len()), refused: Vec::new() };
+    for ((operation, wanted), name) in operations.into_iter().zip(&wanted).zip(names) {
+        match config.tool(&name, operation, wanted, &around) {
+            Ok(tool) => built.tools.push(tool),
+            Err(refused) => built.refused.push(refused),
+        }
+    }
+    Ok(built)
+}
+
+/// What all tools have in common besides their configuration.
+struct Around<'a> {
+    reserved: Reserved,
+    gates: &'a Gates,
 }
 
 impl BuildConfig {
-    fn wanted(&self, operation: &Operation) -> &Override {
+    fn wanted(&self, operation: &Operation) -> Cow<'_, Override> {
         static NOTHING: LazyLock<Override> = LazyLock::new(Override::default);
         if self.overrides.is_empty() {
-            return &NOTHING;
+            return Cow::Borrowed(&NOTHING);
         }
-        let by_path = || self.overrides.get(&format!("{} {}", operation.method, operation.path));
-        by_path().or_else(|| self.overrides.get(&operation.id)).unwrap_or(&NOTHING)
+        let by_path = self.overrides.get(&format!("{} {}", operation.method, operation.path));
+        match (by_path, self.overrides.get(&operation.id)) {
+            (Some(by_path), Some(by_id)) => Cow::Owned(by_path.or(by_id)),
+            (one, other) => Cow::Borrowed(one.or(other).unwrap_or(&NOTHING)),
+        }
     }
 
-    fn tool(&self, name: &str, operation: Operation, wanted: &Override, reserved: &Reserved) -> Tool {
-        let inputs = Inputs::new(&operation, reserved, &wanted.arguments, self.max_schema_bytes);
-        let mut notes = inputs.notes().to_vec();
+    fn tool(
+        &self,
+        name: &str,
+        operation: Operation,
+        wanted: &Override,
+        around: &Around<'_>,
+    ) -> Result<Tool, Skipped> {
+        let inputs = Inputs::new(&operation, &around.reserved, &wanted.arguments, self.max_schema_bytes);
+        refuse_strangers(inputs.strangers(), &operation)?;
+        let mut notes = [&operation.notes[..], inputs.notes()].concat();
+        if let Some(given) = wanted.name.as_deref().filter(|given| *given != name) {
+            notes.push(format!("it is not called `{given}`: another operation is"));
+        }
         let output = self.output(&operation, wanted, &mut notes);
         let annotations = self.annotations(&operation, wanted);
         let definition = define(name, &operation, wanted, &annotations, inputs.schema(), output.as_ref());
@@ -130,27 +186,32 @@ impl BuildConfig {
             output: definition.output_schema().map(Checker::new),
             uri: format!("api:{}", operation.id),
         };
-        Tool::new(Parts {
+        let rate = wanted.rate_limit.unwrap_or(self.limit);
+        let gate = around.gates.gate(&operation, rate, wanted.max_concurrent.unwrap_or(self.max_concurrent));
+        Ok(Tool::new(Parts {
             definition,
             inputs,
             notes,
             executor: Arc::clone(&self.executor),
-            gate: Gate::new(
-                wanted.rate_limit.unwrap_or(self.limit),
-                wanted.max_concurrent.unwrap_or(self.max_concurrent),
-            ),
+            gate,
             audit: self.audit.clone(),
             timeout: wanted.timeout.or(self.timeout).unwrap_or_else(|| self.executor.timeout()),
             presenter,
             operation,
-        })
+        }))
     }
 
-    /// What is left of an answer with some fields is not what the API's schema says, and an answer to HEAD is empty.
+    /// What is left of an answer with some fields is not what the API's schema says, a shape shows no value, and an
+    /// answer to HEAD is empty.
     fn output(&self, operation: &Operation, wanted: &Override, notes: &mut Vec<String>) -> Option<RawJson> {
         let is_wanted = wanted.output_schema.unwrap_or(self.output_schemas);
-        let is_whole = wanted.fields.is_empty() && operation.method != Method::Head;
+        let is_whole = wanted.fields.is_empty() && self.shape.is_none() && operation.method != Method::Head;
         let schema = operation.output.as_ref().filter(|_| is_wanted && is_whole)?;
+        if schema.kind() != JsonKind::Object {
+            // `true` and `false` are schemas too, but not for MCP.
+            notes.push(format!("no output schema: it is no object but `{schema}`"));
+            return None;
+        }
         let bundled = bundle(schema, &operation.definitions, self.max_schema_bytes);
         if bundled.is_none() {
             notes.push(format!("no output schema: it has more than {} bytes", self.max_schema_bytes));
@@ -166,6 +227,20 @@ impl BuildConfig {
         };
         annotations.overridden(wanted.title.as_deref(), wanted.annotations)
     }
+}
+
+/// What was to be hidden or fixed may have another name by now, and would then be in the hands of the model.
+fn refuse_strangers(strangers: &[String], operation: &Operation) -> Result<(), Skipped> {
+    if strangers.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = strangers.iter().map(|name| format!("`{name}`")).collect();
+    Err(Skipped {
+        method: operation.method.to_string(),
+        path: operation.path.clone(),
+        id: Some(operation.id.clone()),
+        reason: format!("arguments are configured that it does not have: {}", names.join(", ")),
+    })
 }
 
 /// A server that tools can be added to, for embedders.

@@ -22,6 +22,7 @@ pub mod request;
 mod response;
 mod tool;
 
+pub(crate) use build::build_some;
 pub use build::{BuildConfig, BuildError, ToolServer, build, register};
 pub use client::{ClientError, HttpClient, ResponseBody};
 pub use context::CallContext;
@@ -30,7 +31,8 @@ pub use credentials::{
 };
 pub use executor::{Executor, ExecutorConfig};
 pub use extras::{Extras, Reserved};
-pub use hooks::{AnnotateFunc, Annotations, AuditEvent, AuditFunc, ShapeFunc};
+pub(crate) use gate::Gates;
+pub use hooks::{AnnotateFunc, Annotations, AuditEvent, AuditFunc, ShapeFunc, log_audit};
 pub use inputs::{Inputs, MAX_SCHEMA_BYTES, bundle, input_schema};
 pub use limits::RateLimit;
 pub use names::{NameError, names};

@@ -32,7 +32,8 @@ pub enum NameError {
 
 /// The names of the tools made of operations, in the same order: legal, and no two equal (E-42, E-W8, E-W9).
 ///
-/// `given` is what the operator calls the operation; it is taken as it is. Otherwise the id is made to fit. Ids that are
+/// `given` is what the operator calls the operation; it is taken as it is, unless another operation that is not given
+/// one has that name by itself: that one keeps it, as clients may know it. Otherwise the id is made to fit. Ids that are
 /// then equal, or equal to a given name, or longer than [`Naming::max_length`] (at least 16) are cut and end in eight
 /// digits that follow from method and path alone, so that they stay what they are when the API grows.
 ///
@@ -42,8 +43,11 @@ pub fn names<'a>(
     operations: impl IntoIterator<Item = (&'a Operation, Option<&'a str>)>,
     naming: &Naming,
 ) -> Result<Vec<String>, NameError> {
-    let operations: Vec<_> = operations.into_iter().collect();
-    let mut taken = given(operations.iter().filter_map(|(_, given)| *given), naming)?;
+    let mut operations: Vec<_> = operations.into_iter().collect();
+    given(operations.iter().filter_map(|(_, given)| *given), naming)?;
+    yield_to_owners(&mut operations, naming);
+    let mut taken: BTreeSet<_> =
+        operations.iter().filter_map(|(_, given)| given.map(str::to_owned)).collect();
     let fitted: Vec<_> = operations
         .iter()
         .map(|(operation, given)| given.map_or_else(|| fit(&operation.id, naming), str::to_owned))
@@ -62,8 +66,32 @@ pub fn names<'a>(
     Ok((0..fitted.len()).map(name).collect())
 }
 
-/// The names that the operator gave, checked.
-fn given<'a>(names: impl Iterator<Item = &'a str>, naming: &Naming) -> Result<BTreeSet<String>, NameError> {
+/// Takes back the names given that other operations have by themselves. An operation without its given name has its own
+/// again, so this is done until none is left; each round takes one back at least.
+fn yield_to_owners(operations: &mut [(&Operation, Option<&str>)], naming: &Naming) {
+    let own: Vec<_> = operations.iter().map(|(operation, _)| fit(&operation.id, naming)).collect();
+    let mut counts = BTreeMap::<_, usize>::new();
+    own.iter().for_each(|name| *counts.entry(name.as_str()).or_default() += 1);
+    loop {
+        let pairs = std::iter::zip(&own, operations.iter());
+        let owned: BTreeSet<_> = pairs
+            .filter(|(name, (_, given))| given.is_none() && counts.get(name.as_str()) == Some(&1))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let mut is_done = true;
+        for (_, given) in operations.iter_mut() {
+            if given.take_if(|given| owned.contains(*given)).is_some() {
+                is_done = false;
+            }
+        }
+        if is_done {
+            return;
+        }
+    }
+}
+
+/// Whether the operator may give these names.
+fn given<'a>(names: impl Iterator<Item = &'a str>, naming: &Naming) -> Result<(), NameError> {
     let mut taken = BTreeSet::new();
     for name in names {
         if name.len() > limit(naming) || fit(name, naming) != name {
@@ -73,7 +101,7 @@ fn given<'a>(names: impl Iterator<Item = &'a str>, naming: &Naming) -> Result<BT
             return Err(NameError::Repeated { name: name.to_owned() });
         }
     }
-    Ok(taken)
+    Ok(())
 }
 
 fn limit(naming: &Naming) -> usize {
@@ -161,10 +189,21 @@ mod tests {
     }
 
     #[test]
-    fn names_that_were_given_come_first() {
-        let ids = [("list", "/a", None), ("other", "/b", Some("list"))];
-        let names = named(&ids, &Naming::default()).unwrap();
-        assert_eq!(names, [format!("list_{:08x}", hash("GET /a")), "list".to_owned()]);
+    fn names_that_were_given_are_taken_unless_another_has_them_already() {
+        let suffixed = |path: &str| format!("list_{:08x}", hash(path));
+        let rows: [(&[_], &[&str]); 5] = [
+            (&[("list", "/a", None), ("other", "/b", Some("list"))], &["list", "other"]),
+            (&[("a", "/a", Some("b")), ("b", "/b", Some("a"))], &["b", "a"]),
+            (&[("a", "/a", Some("b")), ("b", "/b", Some("c")), ("c", "/c", None)], &["a", "b", "c"]),
+            (&[("list", "/a", Some("list")), ("list", "/b", None)], &["list", &suffixed("GET /b")]),
+            (
+                &[("list", "/a", Some("x")), ("list", "/b", None), ("y", "/c", Some("list"))],
+                &["x", &suffixed("GET /b"), "list"],
+            ),
+        ];
+        for (ids, expected) in rows {
+            assert_eq!(named(ids, &Naming::default()).unwrap(), expected, "{ids:?}");
+        }
         for given in ["", "a b", "ü", &"x".repeat(65)] {
             let error = named(&[("a", "/a", Some(given))], &Naming::default()).unwrap_err();
             assert!(matches!(error, NameError::Illegal { .. }), "{given}");

@@ -30,6 +30,28 @@ pub struct Override {
     pub max_response_bytes: Option<usize>,
 }
 
+impl Override {
+    /// This, and where it says nothing of something what the other says of it.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        let (mine, others) = (self.clone(), other.clone());
+        let mut arguments = others.arguments;
+        arguments.extend(mine.arguments);
+        Self {
+            name: mine.name.or(others.name),
+            title: mine.title.or(others.title),
+            description: mine.description.or(others.description),
+            annotations: mine.annotations.or(others.annotations),
+            arguments,
+            fields: if mine.fields.is_empty() { others.fields } else { mine.fields },
+            output_schema: mine.output_schema.or(others.output_schema),
+            timeout: mine.timeout.or(others.timeout),
+            max_concurrent: mine.max_concurrent.or(others.max_concurrent),
+            rate_limit: mine.rate_limit.or(others.rate_limit),
+            max_response_bytes: mine.max_response_bytes.or(others.max_response_bytes),
+        }
+    }
+}
+
 /// Hints that are set, whatever the method says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnnotationOverride {
@@ -41,6 +63,17 @@ pub struct AnnotationOverride {
     pub idempotent: Option<bool>,
     /// `openWorldHint`.
     pub open_world: Option<bool>,
+}
+
+impl AnnotationOverride {
+    fn or(self, other: Self) -> Self {
+        Self {
+            read_only: self.read_only.or(other.read_only),
+            destructive: self.destructive.or(other.destructive),
+            idempotent: self.idempotent.or(other.idempotent),
+            open_world: self.open_world.or(other.open_world),
+        }
+    }
 }
 
 /// An input that the caller does not see.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gateway_domain::RawJson;
 use gateway_openapi::{
     engine::{
-        AnnotationOverride, BaseUrl, BuildConfig, BuildError, Executor, ExecutorConfig, NameError, Override,
-        Tool, ToolServer, build, register,
+        AnnotationOverride, Argument, BaseUrl, BuildConfig, BuildError, Executor, ExecutorConfig, NameError,
+        Override, Tool, ToolServer, build, default_shape, register,
     },
-    ir::{Method, Operation},
+    ir::{Location, Method, Operation, Param},
 };
 
 use crate::router::Router;
@@ -27,6 +27,7 @@ fn operation(id: &str, method: Method) -> Operation {
     Operation {
         summary: Some("Thing".into()),
         output: RawJson::parse(THING).ok(),
+        params: vec![Param::new("tenant", Location::Query)],
         ..Operation::new(id, method, format!("/{id}"))
     }
 }
@@ -62,12 +63,17 @@ fn a_tool_has_an_output_schema_where_answers_will_keep_to_it() {
         ),
         (made(Method::Get, with(some_fields)), false),
         (made(Method::Get, |config| config.max_schema_bytes = 10), false),
+        (made(Method::Get, |config| config.shape = Some(Arc::new(default_shape))), false),
     ] {
         let schema = tool.definition().output_schema();
         assert_eq!(schema.is_some(), is_there, "{schema:?} for {tool:?}");
     }
     let notes = made(Method::Get, |config| config.max_schema_bytes = 10).notes().to_vec();
     assert!(notes.contains(&"no output schema: it has more than 10 bytes".to_owned()), "{notes:?}");
+    let anything = Operation { output: RawJson::parse("true").ok(), ..operation("thing", Method::Get) };
+    let tool = build([anything], &config()).unwrap().remove(0);
+    assert!(tool.definition().output_schema().is_none(), "{tool:?}");
+    assert_eq!(tool.notes(), ["no output schema: it is no object but `true`"]);
 }
 
 #[test]
@@ -105,6 +111,37 @@ fn an_operation_is_known_by_its_path_before_its_id() {
         config.overrides.insert("GET /thing".into(), titled("by path"));
     });
     assert_eq!(tool.definition().title().as_deref(), Some("by path"));
+}
+
+#[test]
+fn what_is_said_by_path_leaves_what_else_is_said_by_id() {
+    let tool = made(Method::Get, |config| {
+        let hidden = Override {
+            title: Some("by id".into()),
+            arguments: [("tenant".to_owned(), Argument::Hidden)].into(),
+            ..Override::default()
+        };
+        config.overrides.insert("thing".into(), hidden);
+        let described = Override { description: Some("by path".into()), ..Override::default() };
+        config.overrides.insert("GET /thing".into(), described);
+    });
+    let definition = tool.definition();
+    assert_eq!(definition.title().as_deref(), Some("by id"));
+    assert_eq!(definition.description().as_deref(), Some("by path\n\nCalls GET /thing"));
+    assert!(!definition.definition().as_str().contains("tenant"), "{definition:?}");
+}
+
+#[test]
+fn an_argument_that_is_to_be_kept_and_is_not_there_keeps_the_operation_from_being_offered() {
+    let mut config = config();
+    let hidden =
+        Override { arguments: [("tenent".to_owned(), Argument::Hidden)].into(), ..Override::default() };
+    config.overrides.insert("thing".into(), hidden);
+    let reason = "arguments are configured that it does not have: `tenent`".to_owned();
+    assert_eq!(
+        build([operation("thing", Method::Get)], &config).unwrap_err(),
+        BuildError::Operation { operation: "GET /thing".into(), reason }
+    );
 }
 
 #[test]

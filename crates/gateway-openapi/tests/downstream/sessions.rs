@@ -46,6 +46,11 @@ async fn what_is_no_tool_is_answered_as_a_server_would() {
             r#"{"arguments":[]}"#,
             r#"{"code":-32602,"message":"`arguments` must be an object"}"#,
         ),
+        (
+            Subject::tool("a"),
+            r#"{"arguments":{"q":"a","q":"b"}}"#,
+            r#"{"code":-32602,"message":"`arguments`: member \"q\" stands twice"}"#,
+        ),
         (Subject::Prompt { name: "p".into() }, "{}", r#"{"code":-32601,"message":"Method not found"}"#),
         (Subject::Resource { uri: "u".into() }, "{}", r#"{"code":-32601,"message":"Method not found"}"#),
         (Subject::Other { method: "m".into() }, "{}", r#"{"code":-32601,"message":"Method not found"}"#),

@@ -1,16 +1,17 @@
 //! What is read when, and what is told of it.
 
-use std::{collections::BTreeMap, sync::Arc, sync::atomic::Ordering::Relaxed};
+use std::{collections::BTreeMap, sync::Arc, sync::atomic::Ordering::Relaxed, time::Duration};
 
-use gateway_domain::{DownstreamFault, Error};
+use gateway_domain::{DownstreamFault, Error, Subject};
 use gateway_openapi::{
     curation::{Curation, Matcher},
     downstream::Report,
-    engine::{BuildConfig, Credential, Override, Secret},
-    ir::{Listing, Method, Operation, Requirement, SchemeUse, SecurityScheme, Skipped},
+    engine::{Argument, BuildConfig, Credential, Override, RateLimit, Secret},
+    ir::{Listing, Location, Method, Operation, Param, Requirement, SchemeUse, SecurityScheme, Skipped},
+    source::SourceError,
 };
 
-use crate::support::{Scene, get, invalid, listed, some_looks};
+use crate::support::{Scene, call, get, invalid, listed, some_looks};
 
 fn fault(error: Error) -> DownstreamFault {
     match error {
@@ -58,6 +59,85 @@ async fn a_change_of_the_source_is_taken_on_and_told_and_a_bad_one_changes_nothi
     some_looks().await;
     assert_eq!(scene.observer.changes(), 1);
     assert!(listed(&session).await.0.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_cannot_be_had_for_a_moment_is_tried_again() {
+    let scene = Scene::new(vec![get("a")], |_| {});
+    let session = scene.open().await.unwrap();
+    let gone = SourceError::Unreadable { source_name: "shop.yaml".into(), reason: "timed out".into() };
+    scene.source.set(Err(gone));
+    some_looks().await;
+    assert_eq!((listed(&session).await.0.len(), scene.observer.changes()), (1, 0));
+    scene.source.set_unnoticed(Ok(vec![get("a"), get("b")].into()));
+    some_looks().await;
+    assert_eq!((listed(&session).await.0.len(), scene.observer.changes()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_learns_from_reading_on_what_it_depends_has_not_changed() {
+    let scene = Scene::new(vec![get("a")], |_| {});
+    scene.source.learns.store(true, Relaxed);
+    let session = scene.open().await.unwrap();
+    let loads = scene.source.loads.load(Relaxed);
+    some_looks().await;
+    assert_eq!((scene.observer.changes(), scene.source.loads.load(Relaxed)), (0, loads));
+    scene.source.learns.store(true, Relaxed);
+    scene.source.set(Ok(vec![get("b")].into()));
+    some_looks().await;
+    some_looks().await;
+    assert_eq!((listed(&session).await.0, scene.observer.changes()), (vec!["b".to_owned()], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_go_on_when_the_source_is_read_again() {
+    let scene = Scene::new(vec![get("a")], |config| {
+        config.build =
+            Arc::new(|build| BuildConfig { limit: RateLimit { per_second: 1e-6, burst: 1 }, ..build });
+    });
+    let session = scene.open().await.unwrap();
+    call(&session, Subject::tool("a"), "{}").await.unwrap();
+    scene.source.set(Ok(vec![get("b"), get("a")].into()));
+    some_looks().await;
+    assert_eq!(listed(&session).await.0, ["b", "a"]);
+    for (tool, requests) in [("a", 1), ("b", 2)] {
+        call(&session, Subject::tool(tool), "{}").await.unwrap();
+        assert_eq!(scene.api.requests.load(Relaxed), requests, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_reading_that_nobody_waits_for_any_more_is_not_begun_again_and_not_lost() {
+    let scene = Scene::new(vec![get("a")], |_| {});
+    let held = scene.source.held.lock().await;
+    tokio::select! {
+        _ = scene.open() => panic!("it is held"),
+        () = scene.source.is_read(1) => {}
+    }
+    let release = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        drop(held);
+    };
+    let (opened, ()) = tokio::join!(scene.open(), release);
+    assert_eq!(listed(&opened.unwrap()).await.0, ["a"]);
+    assert_eq!(scene.source.loads.load(Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_source_for_ever() {
+    let scene = Scene::new(vec![get("a")], |_| {});
+    let held = scene.source.held.lock().await;
+    let wait = async {
+        scene.source.is_read(1).await;
+        tokio::time::advance(Duration::from_secs(61)).await;
+    };
+    let (opened, ()) = tokio::join!(scene.open(), wait);
+    let refused = fault(opened.err().unwrap()).to_string();
+    assert!(refused.ends_with("its description could not be read within 60s"), "{refused}");
+    drop(held);
+    assert!(scene.open().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,6 +256,63 @@ fn that_nothing_is_offered_is_noted() {
     ] {
         assert_eq!(report(operations, |_| {}).notes, [expected]);
     }
+}
+
+#[test]
+fn what_several_names_say_of_an_operation_is_put_together() {
+    let report = report(vec![get("repos_get")], |config| {
+        let overrides = ["repos/get", "repos_get", "repos.get"].map(|name| {
+            let arguments = BTreeMap::from([(name.to_owned(), Argument::Hidden)]);
+            (name.to_owned(), Override { arguments, ..Override::default() })
+        });
+        let overrides = BTreeMap::from(overrides);
+        config.build = Arc::new(move |build| BuildConfig { overrides: overrides.clone(), ..build });
+    });
+    // None of the three is an input.
+    let reason = "arguments are configured that it does not have: `repos.get`, `repos/get`, `repos_get`";
+    assert_eq!(report.skipped[0].reason, reason);
+}
+
+#[test]
+fn an_operation_whose_arguments_are_not_those_that_are_configured_is_skipped() {
+    let hidden = |name: &str| {
+        let arguments = BTreeMap::from([("tenant".to_owned(), Argument::Hidden)]);
+        (name.to_owned(), Override { arguments, ..Override::default() })
+    };
+    let with_tenant = |id: &str| Operation { params: vec![Param::new("tenant", Location::Query)], ..get(id) };
+    let report = report(vec![with_tenant("a"), get("b")], |config| {
+        config.build = Arc::new(move |build| BuildConfig {
+            overrides: BTreeMap::from([hidden("a"), hidden("b")]),
+            ..build
+        });
+    });
+    assert_eq!(report.taken.iter().map(|taken| &*taken.id).collect::<Vec<_>>(), ["a"]);
+    let [skipped] = &*report.skipped else { panic!("{:?}", report.skipped) };
+    assert_eq!(skipped.id.as_deref(), Some("b"));
+    assert_eq!(skipped.reason, "arguments are configured that it does not have: `tenant`");
+}
+
+#[test]
+fn a_name_that_another_operation_has_is_not_given() {
+    let report = report(vec![get("a"), get("b")], |config| {
+        let given = Override { name: Some("b".into()), ..Override::default() };
+        config.build = Arc::new(move |build| BuildConfig {
+            overrides: BTreeMap::from([("a".to_owned(), given.clone())]),
+            ..build
+        });
+    });
+    assert_eq!(report.taken.iter().map(|taken| &*taken.tool).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(report.taken[0].notes, ["it is not called `b`: another operation is"]);
+}
+
+#[tokio::test]
+async fn a_rule_that_can_match_nothing_keeps_the_api_from_being_offered() {
+    let scene = Scene::new(vec![get("a")], |config| {
+        config.curation.exclude = vec![Matcher::method("TRACE"), Matcher::tag("")];
+    });
+    let refused = fault(scene.open().await.err().unwrap()).to_string();
+    assert!(refused.contains("method `TRACE` matches nothing: "), "{refused}");
+    assert!(refused.ends_with("; tag `` matches nothing: it is empty"), "{refused}");
 }
 
 /// An operation that needs credentials of this name.

@@ -25,6 +25,10 @@ pub(crate) struct Changing {
     content: Mutex<Result<Listing, SourceError>>,
     stamp: AtomicU64,
     pub(crate) loads: AtomicUsize,
+    /// Only reading tells on what else it depends.
+    pub(crate) learns: AtomicBool,
+    /// Nothing is read while somebody has this.
+    pub(crate) held: tokio::sync::Mutex<()>,
 }
 
 impl Changing {
@@ -33,12 +37,25 @@ impl Changing {
             content: Mutex::new(Ok(content.into())),
             stamp: AtomicU64::new(1),
             loads: AtomicUsize::new(0),
+            learns: AtomicBool::new(false),
+            held: tokio::sync::Mutex::default(),
         })
     }
 
     pub(crate) fn set(&self, content: Result<Listing, SourceError>) {
-        *self.content.lock().unwrap() = content;
+        self.set_unnoticed(content);
         self.stamp.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn set_unnoticed(&self, content: Result<Listing, SourceError>) {
+        *self.content.lock().unwrap() = content;
+    }
+
+    /// Waits until so many readings have begun.
+    pub(crate) async fn is_read(&self, times: usize) {
+        while self.loads.load(Relaxed) < times {
+            tokio::task::yield_now().await;
+        }
     }
 }
 
@@ -50,6 +67,10 @@ impl Source for Changing {
 
     async fn load(&self) -> Result<Listing, SourceError> {
         self.loads.fetch_add(1, Relaxed);
+        drop(self.held.lock().await);
+        if self.learns.swap(false, Relaxed) {
+            self.stamp.fetch_add(1, Relaxed);
+        }
         self.content.lock().unwrap().clone()
     }
 

@@ -60,7 +60,13 @@ async fn opening_does_not_wait_long_for_an_api_that_hangs() {
     let begun = Instant::now();
     let session = scene.open().await.unwrap();
     assert!(begun.elapsed() <= Duration::from_secs(3), "{:?}", begun.elapsed());
+    let remark = "not known yet whether the API at https://api.example can be reached";
+    assert_eq!(listed(&session).await, (vec!["a".to_owned()], vec![remark.to_owned()]));
+    assert_eq!(scene.observer.changes(), 0);
+    scene.api.hangs.store(false, Relaxed);
+    call(&session, Subject::tool("a"), "{}").await.unwrap();
     assert_eq!(listed(&session).await, (vec!["a".to_owned()], Vec::new()));
+    assert_eq!(scene.observer.changes(), 1, "the remark has gone");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,8 @@
 mod bucket;
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -13,14 +14,44 @@ use tokio::{
     time::Instant,
 };
 
-use super::{CallError, RateLimit};
+use super::{CallError, RateLimit, Tool};
+use crate::ir::{Method, Operation};
 
 /// No API is left alone for longer, whatever it says.
 const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
+/// The gates of tools that were there before, by method and path: reading an API's description again is no reason to
+/// ask the API more.
+#[derive(Debug, Default)]
+pub(crate) struct Gates(HashMap<(Method, String), Arc<Gate>>);
+
+impl Gates {
+    pub(crate) fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Self {
+        let gate = |tool: &Tool| {
+            let operation = tool.operation();
+            ((operation.method, operation.path.clone()), Arc::clone(tool.gate()))
+        };
+        Self(tools.into_iter().map(gate).collect())
+    }
+
+    /// The gate of an operation: the one that it had, unless its limits are others now.
+    pub(super) fn gate(&self, operation: &Operation, rate: RateLimit, max_concurrent: usize) -> Arc<Gate> {
+        let new = Gate::new(rate, max_concurrent);
+        match self.0.get(&(operation.method, operation.path.clone())) {
+            Some(before) if (before.rate, before.limit) == (new.rate, new.limit) => Arc::clone(before),
+            Some(before) => {
+                *locked(&new.pause) = *locked(&before.pause);
+                Arc::new(new)
+            }
+            None => Arc::new(new),
+        }
+    }
+}
+
 /// What one tool's calls go through. Nobody waits at it.
 #[derive(Debug)]
 pub(super) struct Gate {
+    rate: RateLimit,
     bucket: Option<Mutex<Bucket>>,
     /// When calls are of use again.
     pause: Mutex<Option<Instant>>,
@@ -33,6 +64,7 @@ impl Gate {
     pub(super) fn new(rate: RateLimit, max_concurrent: usize) -> Self {
         let limit = max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
         Self {
+            rate,
             bucket: Bucket::new(rate, Instant::now()).map(Mutex::new),
             pause: Mutex::new(None),
             places: Semaphore::new(limit),

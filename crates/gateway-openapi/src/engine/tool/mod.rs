@@ -29,7 +29,7 @@ pub(super) struct Parts {
     pub(super) inputs: Inputs,
     pub(super) notes: Vec<String>,
     pub(super) executor: Arc<Executor>,
-    pub(super) gate: Gate,
+    pub(super) gate: Arc<Gate>,
     pub(super) audit: Option<AuditFunc>,
     pub(super) timeout: Duration,
     pub(super) presenter: Presenter,
@@ -53,6 +53,10 @@ impl Tool {
     /// What the operator should know of it: inputs that were renamed or left out, schemas that were widened.
     pub fn notes(&self) -> &[String] {
         &self.0.notes
+    }
+
+    pub(super) fn gate(&self) -> &Arc<Gate> {
+        &self.0.gate
     }
 
     /// Calls the API and returns a `CallToolResult`. Whatever goes wrong is such a result too, flagged as error

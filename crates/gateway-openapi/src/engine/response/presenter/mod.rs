@@ -24,7 +24,8 @@ pub(crate) struct Presenter {
 impl Presenter {
     /// How many bytes of an answer are of use.
     pub(crate) fn keep(&self) -> usize {
-        let is_all_needed = self.max_bytes == 0 || !self.fields.is_all();
+        // A shape makes something else of the answer, which need not be as long.
+        let is_all_needed = self.max_bytes == 0 || !self.fields.is_all() || self.shape.is_some();
         if is_all_needed { MAX_BODY_BYTES } else { self.max_bytes.min(MAX_BODY_BYTES) }
     }
 
@@ -46,7 +47,9 @@ impl Presenter {
             Err(refusal) => return refusal,
         };
         let content = Content::of(&response);
-        let structured = content.json(&response).filter(|_| is_success && self.is_short(&response));
+        // A shape replaces all that is shown (E-32).
+        let is_structured = is_success && self.shape.is_none() && self.is_short(&response);
+        let structured = content.json(&response).filter(|_| is_structured);
         let complaint = is_success.then(|| self.complaint(structured.as_ref(), &response)).flatten();
         let is_error = !is_success || complaint.is_some();
         let structured = structured.filter(|_| !is_error);
@@ -66,9 +69,8 @@ impl Presenter {
         }
         let json = Content::of(&response).json(&response);
         let Some(kept) = json.and_then(|json| self.fields.keep(&json)) else {
-            let status = response.status.as_u16();
             let reason = "it is not JSON whose members can be chosen";
-            return Err(self.error(format!("HTTP {status}, but the answer is not shown: {reason}")));
+            return Err(self.error(format!("{}the answer is not shown: {reason}", succeeded(&response))));
         };
         response.body = kept.into_bytes();
         response.total = Some(response.body.len() as u64);
@@ -87,8 +89,8 @@ impl Presenter {
             None if response.body.is_empty() => "it is empty".into(),
             None => "it is not JSON".into(),
         };
-        let status = response.status.as_u16();
-        Some(format!("HTTP {status}, but the answer does not match the documented schema: {reason}\n"))
+        let lead = succeeded(response);
+        Some(format!("{lead}the answer does not match the documented schema: {reason}\n"))
     }
 
     fn is_short(&self, response: &Response) -> bool {
@@ -121,9 +123,21 @@ impl Presenter {
             Some(complaint) => complaint + &text,
             None => text,
         };
-        let total = content.missing(response).map(|missing| text.len() as u64 + missing);
+        let missing = match &content.reading {
+            // How long a text the rest would have made nobody knows.
+            _ if self.shape.is_some() => Some(0).filter(|_| response.is_whole()),
+            // The line that stands for it is whole.
+            Reading::Opaque { .. } => Some(0),
+            Reading::Text(_) => content.missing(response),
+        };
+        let total = missing.map(|missing| text.len() as u64 + missing);
         fit(text, total, self.max_bytes)
     }
+}
+
+/// So that a model does not repeat what has been done because an error flag is on it.
+fn succeeded(response: &Response) -> String {
+    format!("The call succeeded (HTTP {}), but ", response.status.as_u16())
 }
 
 fn text_block(text: &str) -> String {

@@ -144,6 +144,11 @@ fn what_is_no_text_is_the_block_that_it_is() {
         large,
         &format!(r#"{{"content":[{}]}}"#, text("[151 bytes of image/png, not shown]")),
     );
+    for (total, line) in [(Some(1_200_000), "1200000"), (None, "more than 151")] {
+        let cut = Response { total, ..response(200, "image/png", vec![0; 151]) };
+        let line = format!("[{line} bytes of image/png, not shown]");
+        check(&presenter(), cut, &format!(r#"{{"content":[{}]}}"#, text(&line)));
+    }
 }
 
 #[test]
@@ -164,7 +169,7 @@ fn an_answer_that_clients_would_reject_says_what_is_wrong() {
         check(
             &presenter,
             response(status, content_type, body),
-            &failed(&format!("HTTP {status}, {begin}{reason}\n{body}")),
+            &failed(&format!("The call succeeded (HTTP {status}), {begin}{reason}\n{body}")),
         );
     }
     let mut cut = response(200, JSON, "[1,2");
@@ -185,7 +190,9 @@ fn fields_that_are_not_wanted_do_not_come_through_in_any_form() {
     let kept = r#"{"id":1.0}"#;
     let expected = format!(r#"{{"content":[{}],"structuredContent":{kept}}}"#, text(kept));
     check(&presenter, response(200, JSON, r#"{"secret":"s","id":1.0}"#), &expected);
-    let refused = failed("HTTP 200, but the answer is not shown: it is not JSON whose members can be chosen");
+    let refused = failed(
+        "The call succeeded (HTTP 200), but the answer is not shown: it is not JSON whose members can be chosen",
+    );
     let mut cut = response(200, JSON, r#"{"secret":"s","id":1}"#);
     cut.total = None;
     check(&presenter, cut, &refused);
@@ -210,6 +217,19 @@ fn an_embedders_shape_makes_all_the_text() {
         );
         assert!(result.as_str().contains("[cut: ") && result.as_str().len() < 300);
     }
+}
+
+#[test]
+fn a_shape_replaces_the_value_too_and_its_numbers_are_those_of_its_text() {
+    let shape: ShapeFunc = Arc::new(|response| "x".repeat(response.body.len()));
+    let presenter = Presenter { shape: Some(shape), max_bytes: 100, ..presenter() };
+    assert_eq!(presenter.keep(), MAX_BODY_BYTES, "it is given the whole");
+    check(&presenter, response(200, JSON, "{}"), &format!(r#"{{"content":[{}]}}"#, text("xx")));
+    let long = format!("{}\n[cut: 70 of 150 bytes shown]", "x".repeat(70));
+    check(&presenter, response(200, JSON, vec![b' '; 150]), &format!(r#"{{"content":[{}]}}"#, text(&long)));
+    let cut = Response { total: Some(9000), ..response(200, JSON, "[1") };
+    let shown = "xx\n[cut: 2 bytes shown, there is more]";
+    check(&presenter, cut, &format!(r#"{{"content":[{}]}}"#, text(shown)));
 }
 
 #[test]
