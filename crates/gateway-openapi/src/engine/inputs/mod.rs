@@ -114,6 +114,9 @@ impl Inputs {
         hidden(operation, arguments, &names, &mut strangers, &mut notes);
         let required = properties.iter().filter(|p| p.required).map(|p| p.name.clone()).collect();
         let schema = assemble(properties, &operation.definitions, max_schema_bytes, &mut notes);
+        if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| schema.as_str().contains(look)) {
+            notes.push("the schema has patterns with look-around, which the API alone checks".to_owned());
+        }
         let checker = Checker::new(schema.raw().clone());
         Self { schema, checker, required, params, body, reserved: reserved.clone(), strangers, notes }
     }

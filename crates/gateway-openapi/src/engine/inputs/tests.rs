@@ -267,14 +267,15 @@ fn many_descriptions_give_way_to_the_bound() {
 }
 
 #[test]
-fn a_required_input_that_is_hidden_is_told_and_one_of_the_path_is_not_possible() {
+fn what_is_required_and_hidden_or_not_checked_is_told() {
     let mut query = Param::new("q", Location::Query);
     query.required = true;
     let arguments = BTreeMap::from([("a".to_owned(), Argument::Hidden), ("q".to_owned(), Argument::Hidden)]);
-    let operation = operation(vec![Param::new("a", Location::Path), query], None);
+    let pattern = param("look", Location::Query, r#"{"pattern":"^(?!x)"}"#);
+    let operation = operation(vec![Param::new("a", Location::Path), query, pattern], None);
     let inputs = Inputs::new(&operation, &Reserved::default(), &arguments, 1024);
     assert_eq!(inputs.strangers(), ["a"]);
-    assert_eq!(inputs.notes().len(), 2, "{:?}", inputs.notes());
+    assert_eq!(inputs.notes().len(), 3, "{:?}", inputs.notes());
 }
 
 proptest! {
