@@ -94,7 +94,11 @@ fn relax_members(members: &mut Map<String, Value>, keep: &dyn Fn(&str) -> bool) 
     let mut wider = Vec::new();
     for (keyword, value) in members.iter_mut() {
         // All of them, and not only the first one.
-        if vet::below_mut(keyword, value).fold(false, |wider, schema| relax_members(schema, keep) || wider) {
+        if vet::below_mut(keyword, value)
+            .filter_map(|schema| relax_members(schema, keep).then_some(()))
+            .count()
+            > 0
+        {
             wider.push(keyword.clone());
         }
     }

@@ -105,7 +105,7 @@ impl Inputs {
             arguments[name] == Argument::Hidden && operation.params.iter().any(|p| p.name == *name)
         };
         let mut strangers: Vec<String> =
-            arguments.keys().filter(|name| !known.contains(&name) && !is_hidden(name)).cloned().collect();
+            arguments.keys().filter(|name| !known.contains(name) && !is_hidden(name)).cloned().collect();
         notes.extend(
             strangers
                 .iter()
