@@ -74,19 +74,48 @@ fn relax(schema: &mut Value, keep: &dyn Fn(&str) -> bool) {
     }
 }
 
-fn relax_members(members: &mut Map<String, Value>, keep: &dyn Fn(&str) -> bool) {
+/// Whether anything was taken away. A schema accepts more then, and one that excludes it would accept less: such
+/// keywords go as well.
+fn relax_members(members: &mut Map<String, Value>, keep: &dyn Fn(&str) -> bool) -> bool {
+    let mut is_wider = false;
     if members.get("pattern").and_then(Value::as_str).is_some_and(|pattern| !keep(pattern)) {
         members.remove("pattern");
+        is_wider = true;
     }
     if let Some(Value::Object(patterns)) = members.get_mut("patternProperties") {
         let before = patterns.len();
         patterns.retain(|pattern, _| keep(pattern));
         if patterns.len() < before {
+            is_wider = true;
             members.remove("additionalProperties");
             members.remove("unevaluatedProperties");
         }
     }
-    for (keyword, value) in members {
-        vet::below_mut(keyword, value).for_each(|schema| relax_members(schema, keep));
+    let mut wider = Vec::new();
+    for (keyword, value) in members.iter_mut() {
+        // All of them, and not only the first one.
+        if vet::below_mut(keyword, value)
+            .filter_map(|schema| relax_members(schema, keep).then_some(()))
+            .count()
+            > 0
+        {
+            wider.push(keyword.clone());
+        }
+    }
+    wider.iter().for_each(|keyword| lift(members, keyword));
+    is_wider || !wider.is_empty()
+}
+
+fn lift(members: &mut Map<String, Value>, keyword: &str) {
+    match keyword {
+        "not" => drop(members.remove("not")),
+        "if" => ["if", "then", "else"].iter().for_each(|keyword| drop(members.remove(*keyword))),
+        "contains" => drop(members.remove("maxContains")),
+        "oneOf" => {
+            if let Some(alternatives) = members.remove("oneOf") {
+                members.entry("anyOf").or_insert(alternatives);
+            }
+        }
+        _ => {}
     }
 }

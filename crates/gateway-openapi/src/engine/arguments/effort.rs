@@ -21,7 +21,7 @@ const CHECKED_FRAMES: u64 = 4000;
 const EXPLAINED_FRAMES: u64 = 800;
 
 /// How deeply the schemas that are surveyed may lead into one another.
-const DEPTH: usize = 1000;
+pub(super) const DEPTH: usize = 1000;
 
 /// The most that is spent on a check: looks times bytes of the value. Under a second.
 const WORK: u64 = 64 << 20;

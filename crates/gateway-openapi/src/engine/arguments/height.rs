@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{effort::applies_here, vet};
+use super::{
+    effort::{DEPTH, applies_here},
+    vet,
+};
 use crate::ir::Definitions;
-
-/// How deeply the schemas that are surveyed may lead into one another.
-const DEPTH: usize = 1000;
 
 /// How many schemas apply inside one another to one and the same part of a value, at most, wherever in the schema.
 /// `u64::MAX`: too many to count.

@@ -72,6 +72,7 @@ impl Checker {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Compiled(known) = &*state else { return None };
         if let Some(compiled) = known.upgrade() {
+            kept::keep(&compiled, self.schema.as_bytes().len());
             return Some(compiled);
         }
         let compiled = Compiled::new(&self.schema).map(Arc::new);

@@ -85,6 +85,13 @@ fn a_pattern_that_needs_backtracking_matches_everything_and_the_rest_is_still_ch
     assert_eq!(verdict(schema, r#"{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#), "");
     assert_eq!(verdict(schema, r#"{"b":"x"}"#), "`b` must match the pattern ^b$");
     assert_eq!(verdict(schema, r#"{"c":1}"#), "`c` must be null");
+    for (keywords, value) in [
+        (r#""not":{"pattern":"(?=x)"}"#, "1"),
+        (r#""if":{"pattern":"(?=x)"},"then":false"#, "1"),
+        (r#""oneOf":[{"pattern":"(?=x)"},{"type":"integer"}]"#, "1"),
+    ] {
+        assert_eq!(verdict(&format!("{{{keywords}}}"), value), "", "{keywords}");
+    }
     let large = r#"{"properties":{"a":{"pattern":"^(?:[a-z]{1000}){1000}$"},"c":{"type":"null"}}}"#;
     assert_eq!(verdict(large, r#"{"a":"x","c":1}"#), "`c` must be null");
     let properties = r#"{"patternProperties":{"(?=x)":{"type":"null"},"^y$":{"type":"null"}},"additionalProperties":false}"#;

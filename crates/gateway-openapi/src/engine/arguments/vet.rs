@@ -1,6 +1,6 @@
 use std::{
     collections::HashMap,
-    hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
+    hash::{BuildHasher as _, RandomState},
     sync::{LazyLock, Mutex, PoisonError},
 };
 
@@ -23,9 +23,7 @@ pub(crate) fn is_sound(schema: &RawJson) -> bool {
     if schema.as_bytes().len() < Verdicts::SHORT {
         return judge(schema);
     }
-    let mut key = VERDICTS.hasher.build_hasher();
-    schema.as_bytes().hash(&mut key);
-    let key = key.finish();
+    let key = VERDICTS.hasher.hash_one(schema.as_bytes());
     if let Some(verdict) = VERDICTS.get(key) {
         return verdict;
     }

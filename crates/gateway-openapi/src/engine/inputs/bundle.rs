@@ -58,6 +58,14 @@ impl<'a> Bundle<'a> {
         bundle
     }
 
+    /// How long it is at least: the root and the names in it.
+    pub(super) fn least(root: &RawObject) -> usize {
+        let mut bundle =
+            Bundle { root, taken: BTreeMap::new(), widened: Vec::new(), bytes: root.as_str().len() };
+        references(root.raw()).iter().for_each(|name| bundle.meet(name));
+        bundle.bytes
+    }
+
     fn meet(&mut self, name: &str) {
         self.bytes += cost(name) + if self.taken.is_empty() { r#","$defs":{}"#.len() } else { 0 };
         self.taken.insert(name.to_owned(), RawObject::empty().raw().clone());

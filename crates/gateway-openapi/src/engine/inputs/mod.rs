@@ -7,7 +7,7 @@ mod reserved;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fmt};
+use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
 use gateway_domain::{RawJson, RawObject};
 
@@ -15,7 +15,7 @@ pub use self::bundle::bundle;
 use self::property::Property;
 pub(crate) use self::reserved::{is_of_http, reserves};
 use super::{Argument, CallError, Reserved, arguments::Checker};
-use crate::ir::{Definitions, Operation};
+use crate::ir::{Definitions, Location, Operation};
 
 /// The longest input schema of a tool by default, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 32 * 1024;
@@ -70,7 +70,7 @@ impl Inputs {
     /// `request_body` (E-W4). Parameters with [`Reserved`] names are no inputs and never sent (E-W11). `arguments` are
     /// those that the caller does not give, by the name that the schema would have for them.
     ///
-    /// `max_schema_bytes` bounds the schema. What does not fit, or is no valid JSON Schema, accepts everything.
+    /// `max_schema_bytes` bounds the schema, save for the names of the inputs, which it always has. What does not fit, or is no valid JSON Schema, accepts everything.
     pub fn new(
         operation: &Operation,
         reserved: &Reserved,
@@ -91,25 +91,32 @@ impl Inputs {
                 }
             },
         };
-        let known: Vec<String> = params.iter().chain([&body]).flatten().cloned().collect();
+        let names: Vec<Option<String>> = params.iter().chain([&body]).cloned().collect();
+        let known: Vec<&String> = names.iter().flatten().collect();
         let params = std::iter::zip(&operation.params, params)
-            .map(|(param, name)| origin(name, &|name| Property::of_param(name, param)))
+            .map(|(param, name)| origin(name, &|name| Property::of_param(name, param, max_schema_bytes)))
             .collect();
-        let body =
-            operation.body.as_ref().map(|declared| origin(body, &|name| Property::of_body(name, declared)));
+        let body = operation
+            .body
+            .as_ref()
+            .map(|declared| origin(body, &|name| Property::of_body(name, declared, max_schema_bytes)));
         // A parameter that is reserved is hidden already.
         let is_hidden = |name: &String| {
             arguments[name] == Argument::Hidden && operation.params.iter().any(|p| p.name == *name)
         };
-        let strangers: Vec<String> =
+        let mut strangers: Vec<String> =
             arguments.keys().filter(|name| !known.contains(name) && !is_hidden(name)).cloned().collect();
         notes.extend(
             strangers
                 .iter()
                 .map(|name| format!("there is no input `{name}`, for which something is configured")),
         );
+        hidden(operation, arguments, &names, &mut strangers, &mut notes);
         let required = properties.iter().filter(|p| p.required).map(|p| p.name.clone()).collect();
         let schema = assemble(properties, &operation.definitions, max_schema_bytes, &mut notes);
+        if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| schema.as_str().contains(look)) {
+            notes.push("the schema has patterns with look-around, which the API alone checks".to_owned());
+        }
         let checker = Checker::new(schema.raw().clone());
         Self { schema, checker, required, params, body, reserved: reserved.clone(), strangers, notes }
     }
@@ -124,8 +131,8 @@ impl Inputs {
         &self.notes
     }
 
-    /// Names for which something is configured that is not done, since there is no such input: what was to be fixed or
-    /// hidden may have another name now, and be the caller's. Such an operation is not to be a tool.
+    /// Names for which something is configured that cannot be done. There is no such input: what was to be fixed or
+    /// hidden may have another name now, and be the caller's. Or it is to be hidden, and the path needs it. Such an operation is not to be a tool.
     pub(crate) fn strangers(&self) -> &[String] {
         &self.strangers
     }
@@ -159,7 +166,31 @@ impl Inputs {
     }
 }
 
-/// The schema of an object with these properties. Where the whole is too long, the longest properties are widened first.
+/// What is required and never sent: without what belongs in it there is no path.
+fn hidden(
+    operation: &Operation,
+    arguments: &BTreeMap<String, Argument>,
+    names: &[Option<String>],
+    strangers: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) {
+    let params = operation.params.iter().map(|p| (p.required, p.location == Location::Path));
+    let body = operation.body.iter().map(|body| (body.required, false));
+    for ((is_required, is_of_path), name) in std::iter::zip(params.chain(body), names) {
+        let Some(name) = name.as_ref().filter(|name| arguments.get(*name) == Some(&Argument::Hidden)) else {
+            continue;
+        };
+        if is_of_path {
+            notes.push(format!("`{name}` is hidden, but the path needs it"));
+            strangers.push(name.clone());
+        } else if is_required {
+            notes.push(format!("`{name}` is hidden, but the API requires it"));
+        }
+    }
+}
+
+/// The schema of an object with these properties. Where the whole is too long, the longest properties are widened
+/// first; then descriptions go, and then types.
 fn assemble(
     mut properties: Vec<Property>,
     definitions: &Definitions,
@@ -172,19 +203,34 @@ fn assemble(
             .filter(|p| p.was_unsound)
             .map(|p| format!("the schema of `{}` is not valid and accepts everything", p.name)),
     );
-    loop {
-        let object = property::object(&properties);
-        let fitted = bundle::Bundle::new(&object, definitions, max_bytes);
-        let widest = properties.iter_mut().filter(|p| p.is_wide()).max_by_key(|p| p.schema.as_bytes().len());
-        match (fitted.fits(max_bytes), widest) {
-            (false, Some(widest)) => {
-                notes.push(format!("the schema of `{}` is too long and accepts everything", widest.name));
-                widest.widen();
-            }
-            _ => {
-                notes.extend(fitted.notes());
-                return RawObject::try_from(fitted.into_schema()).unwrap_or_default();
-            }
+    let wider: [fn(&RawJson) -> RawJson; 3] =
+        [property::stub, property::bare, |_| RawObject::empty().raw().clone()];
+    let mut object = property::object(&properties);
+    for wider in wider {
+        let least = bundle::Bundle::least(&object);
+        shorten(&mut properties, least.saturating_sub(max_bytes), wider);
+        object = property::object(&properties);
+    }
+    notes.extend(
+        properties
+            .iter()
+            .filter(|p| p.was_widened)
+            .map(|p| format!("the schema of `{}` is too long and accepts everything", p.name)),
+    );
+    let fitted = bundle::Bundle::new(&object, definitions, max_bytes);
+    notes.extend(fitted.notes());
+    RawObject::try_from(fitted.into_schema()).unwrap_or_default()
+}
+
+/// Widens the longest schemas until there are so many bytes less, or nothing is left to widen.
+fn shorten(properties: &mut [Property], mut excess: usize, wider: fn(&RawJson) -> RawJson) {
+    let mut order: Vec<_> = properties.iter_mut().collect();
+    order.sort_by_key(|property| Reverse(property.schema.as_bytes().len()));
+    for property in order {
+        if excess == 0 {
+            return;
         }
+        let wide = wider(&property.schema);
+        excess = excess.saturating_sub(property.widen(wide));
     }
 }

@@ -16,21 +16,23 @@ pub(super) struct Property {
     pub(super) required: bool,
     /// What the source had was no valid schema.
     pub(super) was_unsound: bool,
+    /// It is too long.
+    pub(super) was_widened: bool,
 }
 
 impl Property {
-    pub(super) fn of_param(name: &str, param: &Param) -> Self {
+    pub(super) fn of_param(name: &str, param: &Param, max_bytes: usize) -> Self {
         let kind = if param.location == Location::QueryString { "object" } else { "string" };
         let required = param.required || param.location == Location::Path;
-        Self::new(name, param.schema.as_ref(), kind, param.description.as_deref(), required)
+        Self::new(name, param.schema.as_ref(), kind, param.description.as_deref(), required, max_bytes)
     }
 
-    pub(super) fn of_body(name: &str, body: &Body) -> Self {
+    pub(super) fn of_body(name: &str, body: &Body, max_bytes: usize) -> Self {
         let kind = match body.format {
             BodyFormat::Text | BodyFormat::Binary => "string",
             BodyFormat::Json | BodyFormat::Form(_) | BodyFormat::Multipart(_) => "object",
         };
-        Self::new(name, body.schema.as_ref(), kind, body.description.as_deref(), body.required)
+        Self::new(name, body.schema.as_ref(), kind, body.description.as_deref(), body.required, max_bytes)
     }
 
     /// `kind` is what it is if nothing is known of it (E-7).
@@ -40,23 +42,33 @@ impl Property {
         kind: &str,
         description: Option<&str>,
         required: bool,
+        max_bytes: usize,
     ) -> Self {
-        let was_unsound = schema.is_some_and(|schema| !is_sound(schema));
+        // What does not fit need not be judged: that takes long.
+        let is_too_long = schema.is_some_and(|schema| schema.as_bytes().len() > max_bytes);
+        let was_unsound = !is_too_long && schema.is_some_and(|schema| !is_sound(schema));
         let schema = match schema {
-            Some(schema) if was_unsound => stub(schema),
+            Some(schema) if is_too_long || was_unsound => stub(schema),
             Some(schema) if !is_empty(schema) => schema.clone(),
             _ => typed(kind),
         };
-        Self { name: name.to_owned(), schema: described(schema, description), required, was_unsound }
+        Self {
+            name: name.to_owned(),
+            schema: described(schema, description),
+            required,
+            was_unsound,
+            was_widened: is_too_long,
+        }
     }
 
-    /// Whether something is gained by [`Self::widen`].
-    pub(super) fn is_wide(&self) -> bool {
-        stub(&self.schema).as_bytes().len() < self.schema.as_bytes().len()
-    }
-
-    pub(super) fn widen(&mut self) {
-        self.schema = stub(&self.schema);
+    /// Puts a wider schema in its place, if that is shorter. How many bytes are gained.
+    pub(super) fn widen(&mut self, wider: RawJson) -> usize {
+        let gain = self.schema.as_bytes().len().saturating_sub(wider.as_bytes().len());
+        if gain > 0 {
+            self.schema = wider;
+            self.was_widened = true;
+        }
+        gain
     }
 }
 
@@ -102,6 +114,14 @@ pub(super) fn stub(schema: &RawJson) -> RawJson {
     let kept = [("type", kind), ("description", description)];
     let members = kept.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?)));
     RawJson::parse(map(members)).unwrap_or_else(|_| RawObject::empty().raw().clone())
+}
+
+/// As [`stub`], without the description.
+pub(super) fn bare(schema: &RawJson) -> RawJson {
+    match RawObject::try_from(stub(schema)) {
+        Ok(object) => object.edit().remove("description").finish(),
+        Err(_) => RawObject::empty().raw().clone(),
+    }
 }
 
 fn typed(kind: &str) -> RawJson {

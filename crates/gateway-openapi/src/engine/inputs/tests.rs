@@ -288,12 +288,42 @@ fn required_arguments_and_the_schema_are_checked() {
     }
 }
 
+/// The length of the schema that says no more than the names of inputs.
+fn least(inputs: &Inputs) -> usize {
+    let names = inputs.params().iter().chain(inputs.body()).filter_map(|origin| match origin {
+        Origin::Argument(name) => Some(2 * RawJson::string(name).as_str().len() + ":{},,".len()),
+        _ => None,
+    });
+    names.sum::<usize>() + r#"{"type":"object","properties":{},"required":[]}"#.len()
+}
+
+#[test]
+fn many_descriptions_give_way_to_the_bound() {
+    let params = (0..256)
+        .map(|n| Param { description: Some("d".repeat(290)), ..Param::new(format!("p{n}"), Location::Query) })
+        .collect();
+    assert!(inputs(&operation(params, None)).schema().as_str().len() <= 32 * 1024);
+}
+
+#[test]
+fn what_is_required_and_hidden_or_not_checked_is_told() {
+    let mut query = Param::new("q", Location::Query);
+    query.required = true;
+    let arguments = BTreeMap::from([("a".to_owned(), Argument::Hidden), ("q".to_owned(), Argument::Hidden)]);
+    let pattern = param("look", Location::Query, r#"{"pattern":"^(?!x)"}"#);
+    let operation = operation(vec![Param::new("a", Location::Path), query, pattern], None);
+    let inputs = Inputs::new(&operation, &Reserved::default(), &arguments, 1024);
+    assert_eq!(inputs.strangers(), ["a"]);
+    assert_eq!(inputs.notes().len(), 3, "{:?}", inputs.notes());
+}
+
 proptest! {
     #[test]
     fn every_input_schema_compiles_and_is_complete(operation in arbitrary::operation(), max_bytes in 0_usize..600) {
         for max_bytes in [max_bytes, 32 * 1024] {
             let inputs = Inputs::new(&operation, &Reserved::default(), &BTreeMap::new(), max_bytes);
             let schema = inputs.schema();
+            prop_assert!(schema.as_str().len() <= max_bytes.max(least(&inputs)), "{}", schema.as_str());
             prop_assert!(crate::engine::arguments::is_sound(schema.raw()), "{}", schema.as_str());
             prop_assert!(inputs.checker.compiles(), "{}", schema.as_str());
             let known = schema.get_object("$defs").unwrap_or_default();
