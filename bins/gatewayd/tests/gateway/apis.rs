@@ -140,7 +140,7 @@ async fn a_description_that_changes_is_taken_on_while_it_runs() {
     until("onePet", &serving, async || has(&client, "shop__onePet").await).await;
     assert!(!has(&client, "shop__getPet").await);
     describe(&folder, "openapi: [");
-    logged(&serving, "the description of the API has changed and is not used", 1).await;
+    logged(&serving, "the new description of the API is not used", 1).await;
     assert!(call(&client, "shop__onePet", r#"{"id":7}"#).await.contains("Rex"), "the one before stays");
     assert_eq!(
         serving.log().matches("configuration reloaded").count(),
