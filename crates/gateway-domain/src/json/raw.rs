@@ -48,17 +48,22 @@ impl RawJson {
     pub fn string(text: &str) -> Self {
         let mut quoted = String::with_capacity(text.len() + 2);
         quoted.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => quoted.push_str("\\\""),
-                '\\' => quoted.push_str("\\\\"),
-                '\n' => quoted.push_str("\\n"),
-                '\r' => quoted.push_str("\\r"),
-                '\t' => quoted.push_str("\\t"),
-                c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-                c => quoted.push(c),
+        // What needs no escape goes over in runs: whole answers are quoted here.
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+            let (run, from) = rest.split_at(at);
+            quoted.push_str(run);
+            match from.as_bytes()[0] {
+                b'"' => quoted.push_str("\\\""),
+                b'\\' => quoted.push_str("\\\\"),
+                b'\n' => quoted.push_str("\\n"),
+                b'\r' => quoted.push_str("\\r"),
+                b'\t' => quoted.push_str("\\t"),
+                byte => quoted.push_str(&format!("\\u{byte:04x}")),
             }
+            rest = &from[1..];
         }
+        quoted.push_str(rest);
         quoted.push('"');
         Self { bytes: quoted.into() }
     }
