@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, Directory, Dispatcher, DownstreamName, Error, ListKind, OfferedTool, Outcome,
+    Asker, Call, CallerError, Directory, Dispatcher, DownstreamName, Error, ListKind, OfferedTool, Outcome,
     RawObject, Reference, Sessions, Subject, Target, TaskSupport, View,
 };
 
@@ -68,7 +68,7 @@ impl<D> Resolve<D> {
             }
             (subject, Some(name)) => Route::To(name.clone(), subject.clone()),
             (Subject::Resource { uri }, None) => match &call.follow_up {
-                Some(follow_up) => self.followed(&follow_up.downstream, uri)?,
+                Some(follow_up) => self.followed(&follow_up.asker, uri)?,
                 None => self.resource(whose, uri, |uri| Subject::Resource { uri }).await?,
             },
             (Subject::Completion(Reference::Resource(uri)), None) => {
@@ -162,7 +162,8 @@ impl<D> Resolve<D> {
     }
 
     /// A read that goes on with an earlier one goes where that went.
-    fn followed(&self, downstream: &DownstreamName, uri: &Arc<str>) -> Result<Route, Error> {
+    fn followed(&self, asker: &Asker, uri: &Arc<str>) -> Result<Route, Error> {
+        let downstream = asker.downstream().ok_or(CallerError::UnknownState)?;
         let uri = match self.marked(uri) {
             None => uri.clone(),
             Some((marked, own)) if marked == *downstream => own,
@@ -225,7 +226,11 @@ fn follows(call: &Call) -> Result<(), Error> {
     let (Some(follow_up), Target::Downstream { downstream, .. }) = (&call.follow_up, &call.target) else {
         return Ok(());
     };
-    if follow_up.downstream == *downstream { Ok(()) } else { Err(CallerError::UnknownState.into()) }
+    if follow_up.asker.downstream() == Some(downstream) {
+        Ok(())
+    } else {
+        Err(CallerError::UnknownState.into())
+    }
 }
 
 fn subject_of(offered: &OfferedTool) -> Subject {

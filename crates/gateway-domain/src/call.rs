@@ -76,10 +76,24 @@ pub struct Call {
     pub params: Params,
     /// The answers to what was asked before, if this goes on with an earlier call (protocol.md §13).
     pub follow_up: Option<FollowUp>,
-    /// Who calls.
+    /// Who calls. For a step of a workflow, whoever called the workflow: nobody gains anything by a composition.
     pub caller: Caller,
     /// The circumstances.
     pub exchange: Exchange,
+    /// The workflow that makes the call, if it is not the caller's own.
+    pub origin: Option<Origin>,
+}
+
+/// A run of a workflow as the origin of a call: what an audit record names, and what a tool that is kept for workflows
+/// asks for (requirements §7 item 10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The workflow's name.
+    pub workflow: Arc<str>,
+    /// The run's id, a UUID (C-42).
+    pub run: Arc<str>,
+    /// The step's id.
+    pub step: Arc<str>,
 }
 
 /// Who holds the downstream sessions that a call uses (design §6).

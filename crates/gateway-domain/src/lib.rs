@@ -34,7 +34,9 @@ mod subject;
 mod text;
 mod tool;
 
-pub use call::{Call, Era, Event, EventSink, Exchange, LogLevel, Params, SessionKey, Silent, Target, View};
+pub use call::{
+    Call, Era, Event, EventSink, Exchange, LogLevel, Origin, Params, SessionKey, Silent, Target, View,
+};
 pub use caller::Caller;
 pub use capabilities::ClientCapabilities;
 pub use catalog::{Catalog, CatalogEntry, DuplicateName};
@@ -46,7 +48,7 @@ pub use json::{DEPTH_LIMIT, JsonError, JsonKind, Key, ObjectEdit, RawJson, RawOb
 pub use name::{
     DownstreamName, DownstreamNameError, NAMESPACE_SEPARATOR, ToolRef, ToolRefError, separators_in,
 };
-pub use outcome::{FollowUp, InputRequired, Outcome, ParkId, PeerError, State, TaskHandle};
+pub use outcome::{Asker, FollowUp, InputRequired, Outcome, ParkId, PeerError, State, TaskHandle};
 pub use param_header::{ParamHeader, ParamKind};
 pub use port::{
     ClientLink, Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, Generations, ListKind,

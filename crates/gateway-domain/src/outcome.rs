@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::{DownstreamName, ParkedCall, RawJson, RawObject};
 
@@ -20,11 +20,41 @@ impl Outcome {
     #[must_use]
     pub fn of(mut self, downstream: &DownstreamName) -> Self {
         match &mut self {
-            Self::InputRequired(InputRequired { downstream: of, .. })
-            | Self::Task(TaskHandle { downstream: of, .. }) => *of = Some(downstream.clone()),
+            Self::InputRequired(InputRequired { asker, .. }) => {
+                *asker = Some(Asker::Downstream(downstream.clone()));
+            }
+            Self::Task(TaskHandle { downstream: of, .. }) => *of = Some(downstream.clone()),
             Self::Complete(_) | Self::Failed(_) => {}
         }
         self
+    }
+}
+
+/// Who asks something of a client during a call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Asker {
+    /// A downstream.
+    Downstream(DownstreamName),
+    /// A workflow, for itself or for a downstream that one of its steps calls.
+    Workflow(Arc<str>),
+}
+
+impl Asker {
+    /// The downstream, if it is one.
+    pub fn downstream(&self) -> Option<&DownstreamName> {
+        match self {
+            Self::Downstream(name) => Some(name),
+            Self::Workflow(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Downstream(name) => name.fmt(f),
+            Self::Workflow(name) => f.write_str(name),
+        }
     }
 }
 
@@ -32,7 +62,7 @@ impl Outcome {
 #[derive(Debug, Clone)]
 pub struct InputRequired {
     /// Who asks. Set by whoever knows it, before the outcome reaches the edge.
-    pub downstream: Option<DownstreamName>,
+    pub asker: Option<Asker>,
     /// What is asked, keyed; each value is `{method, params}`. `None`: the call is only to be made again.
     pub requests: Option<RawObject>,
     /// What the follow-up has to name.
@@ -61,8 +91,8 @@ pub struct ParkId(pub Arc<str>);
 /// The answers to what an earlier call asked, and what it goes on with.
 #[derive(Debug, Clone)]
 pub struct FollowUp {
-    /// Who asked. A follow-up that is resolved to another downstream is refused.
-    pub downstream: DownstreamName,
+    /// Who asked. A follow-up that is resolved to somebody else is refused.
+    pub asker: Asker,
     /// As it stood in [`InputRequired::state`].
     pub state: State,
     /// `inputResponses`: keyed as the questions were.

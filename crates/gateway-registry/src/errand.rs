@@ -42,7 +42,7 @@ impl<'a> Errand<'a> {
         };
         let downstream = commons.find(downstream)?;
         let follow_up = call.follow_up.as_ref();
-        if follow_up.is_some_and(|follow_up| follow_up.downstream != downstream.name) {
+        if follow_up.is_some_and(|follow_up| follow_up.asker.downstream() != Some(&downstream.name)) {
             return Err(CallerError::UnknownState.into());
         }
         let params = params_with_answers(call)?;
@@ -104,14 +104,14 @@ impl<'a> Errand<'a> {
             tokio::spawn(held.kept().clone().end());
         }
         match result?.of(&self.downstream.name) {
-            Outcome::InputRequired(InputRequired { downstream, requests, state: State::Waiting(call) }) => {
+            Outcome::InputRequired(InputRequired { asker, requests, state: State::Waiting(call) }) => {
                 let state = State::Parked(self.park(Park {
                     call,
                     downstream: self.downstream.clone(),
                     client,
                     lease: link.rest(),
                 })?);
-                Ok(Outcome::InputRequired(InputRequired { downstream, requests, state }))
+                Ok(Outcome::InputRequired(InputRequired { asker, requests, state }))
             }
             outcome => Ok(outcome),
         }

@@ -11,8 +11,8 @@ use aws_lc_rs::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use gateway_domain::{
-    Caller, CallerError, DownstreamName, Error, InternalError, ListKind, Params, ParkId, RawJson, State,
-    TaskHandle, View,
+    Asker, Caller, CallerError, DownstreamName, Error, InternalError, ListKind, Params, ParkId, RawJson,
+    State, TaskHandle, View,
 };
 
 use crate::config::{StateKey, sha256};
@@ -80,7 +80,7 @@ impl Binding {
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
     /// Who asked; nobody, if the call is made afresh.
-    pub(crate) downstream: Option<DownstreamName>,
+    pub(crate) asker: Option<Asker>,
     pub(crate) state: State,
 }
 
@@ -120,7 +120,7 @@ impl Seal {
         };
         let mut plain = vec![kind];
         plain.extend_from_slice(&seconds(now + lasts).to_be_bytes());
-        push(&mut plain, opened.downstream.as_ref().map_or("", DownstreamName::as_str).as_bytes());
+        push(&mut plain, opened.asker.as_ref().map_or_else(String::new, written).as_bytes());
         plain.extend_from_slice(value);
         self.seal(plain, binding)
     }
@@ -139,7 +139,7 @@ impl Seal {
             let plain = self.open(text, binding)?;
             let (&kind, rest) = plain.split_first()?;
             let (expiry, rest) = rest.split_first_chunk()?;
-            let (downstream, value) = pull(rest)?;
+            let (asker, value) = pull(rest)?;
             let value = std::str::from_utf8(value).ok()?;
             if seconds(now) >= u64::from_be_bytes(*expiry) {
                 return None;
@@ -151,7 +151,7 @@ impl Seal {
                 b'a' => State::Afresh,
                 _ => return None,
             };
-            Some(Opened { downstream: named(downstream), state })
+            Some(Opened { asker: read_asker(asker), state })
         };
         read().ok_or(CallerError::UnknownState)
     }
@@ -224,6 +224,23 @@ impl Seal {
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let plain = self.0.as_ref()?.open_in_place(nonce, Aad::from(&binding.0), sealed).ok()?;
         (*version == VERSION).then(|| plain.to_vec())
+    }
+}
+
+/// What no downstream's name begins with.
+const WORKFLOW: char = '=';
+
+fn written(asker: &Asker) -> String {
+    match asker {
+        Asker::Downstream(name) => name.to_string(),
+        Asker::Workflow(name) => format!("{WORKFLOW}{name}"),
+    }
+}
+
+fn read_asker(text: &[u8]) -> Option<Asker> {
+    match std::str::from_utf8(text).ok()?.strip_prefix(WORKFLOW) {
+        Some(workflow) => Some(Asker::Workflow(workflow.into())),
+        None => named(text).map(Asker::Downstream),
     }
 }
 

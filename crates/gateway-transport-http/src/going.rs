@@ -120,7 +120,7 @@ impl Going {
             self.answer = Box::pin(Beside(task));
         }
         let state = State::Waiting(Arc::new(Parked(Mutex::new(Some(self)))));
-        Outcome::InputRequired(InputRequired { downstream: None, requests, state })
+        Outcome::InputRequired(InputRequired { asker: None, requests, state })
     }
 
     /// Whether the answer is there, or nothing is asked any more.

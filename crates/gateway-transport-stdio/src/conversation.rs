@@ -105,7 +105,7 @@ impl Conversation {
         let parked = Arc::new(Parked::new(self));
         turns.remember(&parked);
         let state = State::Waiting(parked);
-        Outcome::InputRequired(InputRequired { downstream: None, requests: Some(requests), state })
+        Outcome::InputRequired(InputRequired { asker: None, requests: Some(requests), state })
     }
 
     /// Gives the server its answers and goes on. They come first in any case: another call may wait for them, even

@@ -90,6 +90,7 @@ fn call(name: &str, arguments: &RawObject) -> Call {
         target: Target::Exposed { view: View::All, subject: Subject::tool(name) },
         params: Params { object, meta: None },
         follow_up: None,
+        origin: None,
         caller: Caller::anonymous(),
         exchange: exchange(),
     }

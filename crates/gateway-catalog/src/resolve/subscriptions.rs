@@ -105,6 +105,7 @@ impl<S: Dispatcher + Sessions + 'static> Resolve<S> {
             target: Target::Exposed { view: whose.view.clone(), subject: own.clone() },
             params: Params::empty(),
             follow_up: None,
+            origin: None,
             caller: whose.caller.clone(),
             exchange: whose.exchange.clone(),
         };

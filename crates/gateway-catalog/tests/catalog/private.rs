@@ -44,7 +44,7 @@ async fn call(scene: &Scene, view: View, caller: &Caller, name: &str) -> Result<
     let targets = recorder.0.clone();
     let target = Target::Exposed { view, subject: Subject::tool(name) };
     let (caller, exchange) = (caller.clone(), exchange(caller));
-    let call = Call { target, params: Params::empty(), follow_up: None, caller, exchange };
+    let call = Call { target, params: Params::empty(), follow_up: None, origin: None, caller, exchange };
     Resolve::new(scene.catalog.clone(), recorder).dispatch(call).await?;
     match targets.lock().unwrap().pop() {
         Some(Target::Downstream { subject: Subject::Tool { name, .. }, .. }) => Ok(name.to_string()),

@@ -32,7 +32,14 @@ impl Dispatcher for Recorder {
 fn call(target: Target) -> Call {
     let session = SessionKey::Legacy { id: "s".into() };
     let exchange = Exchange::quiet(Era::Modern, session, ClientCapabilities::none());
-    Call { target, params: Params::empty(), follow_up: None, caller: Caller::anonymous(), exchange }
+    Call {
+        target,
+        params: Params::empty(),
+        follow_up: None,
+        origin: None,
+        caller: Caller::anonymous(),
+        exchange,
+    }
 }
 
 /// What reaches the next stage: downstream, own name, names of mirrored arguments.

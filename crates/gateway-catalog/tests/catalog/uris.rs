@@ -116,6 +116,7 @@ fn call_of(caller: &Caller, view: View, subject: Subject) -> Call {
         target: Target::Exposed { view, subject },
         params: Params::empty(),
         follow_up: None,
+        origin: None,
         caller: caller.clone(),
         exchange: exchange(caller),
     }
@@ -390,7 +391,11 @@ async fn a_follow_up_goes_to_whom_asked_or_nowhere() {
     ] {
         let mut call = call(View::All, subject.clone());
         let responses = RawObject::empty();
-        call.follow_up = Some(FollowUp { downstream: name(asker), state: State::None, responses });
+        call.follow_up = Some(FollowUp {
+            asker: gateway_domain::Asker::Downstream(name(asker)),
+            state: State::None,
+            responses,
+        });
         let world = World::default();
         let answer = dispatch(&scene, &world, call).await;
         match expected {
@@ -463,7 +468,7 @@ async fn who_has_a_resource_watches_it_and_nobody_else() {
     scene.catalog.settled(ms(100)).await;
     let (caller, found) = (Caller::anonymous(), complete(r#"{"contents":[{"uri":"x","text":"x"}]}"#));
     let asks = Ok(Outcome::InputRequired(InputRequired {
-        downstream: None,
+        asker: None,
         requests: None,
         state: State::Parked(ParkId("p".into())),
     }));
@@ -510,7 +515,7 @@ async fn who_has_a_resource_watches_it_and_nobody_else() {
 async fn what_waits_with_one_that_nobody_listens_to_is_given_up() {
     let asks = |park: &str| {
         let state = State::Parked(ParkId(park.into()));
-        Ok(Outcome::InputRequired(InputRequired { downstream: None, requests: None, state }))
+        Ok(Outcome::InputRequired(InputRequired { asker: None, requests: None, state }))
     };
     let world = World::answering(vec![("a", asks("a")), ("b", asks("b"))]);
     let scene = two();

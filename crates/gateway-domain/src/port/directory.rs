@@ -68,6 +68,18 @@ pub trait Directory: Send + Sync {
         name: &str,
     ) -> Option<Arc<OfferedTool>>;
 
+    /// As [`Self::tool`], for a step of a workflow: of `/mcp` or of a view of one downstream, and those tools too that
+    /// clients are not shown and the configuration keeps for workflows (requirements §7 item 10).
+    fn inner_tool(
+        &self,
+        view: &View,
+        caller: &Caller,
+        session: &SessionKey,
+        name: &str,
+    ) -> Option<Arc<OfferedTool>> {
+        self.tool(view, caller, session, name)
+    }
+
     /// Forgets the cached lists of one downstream, or of all, and reads them again (G-11). Gives how many were
     /// forgotten; never blocks.
     fn flush(&self, _downstream: Option<&DownstreamName>) -> usize {

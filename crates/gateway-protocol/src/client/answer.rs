@@ -32,7 +32,7 @@ pub fn outcome(era: Era, answer: Answer) -> Result<Outcome, Nonsense> {
         // Servers of the first hour leave it out.
         None if !result.contains("resultType") => Ok(Outcome::Complete(result)),
         Some("input_required") => Ok(Outcome::InputRequired(InputRequired {
-            downstream: None,
+            asker: None,
             requests: result.get_object("inputRequests"),
             state: result.get("requestState").map_or(State::None, State::Own),
         })),

@@ -259,7 +259,7 @@ impl Runner {
     fn ask(self, requests: Option<RawObject>, asked: Asked) -> Outcome {
         let driven = Driven { next: Mutex::new(Some((self, asked))) };
         Outcome::InputRequired(InputRequired {
-            downstream: None,
+            asker: None,
             requests,
             state: State::Waiting(Arc::new(driven)),
         })

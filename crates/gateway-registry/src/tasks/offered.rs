@@ -395,9 +395,9 @@ impl Creation {
     pub(super) async fn came_to(self, outcome: Outcome, exchange: &Exchange) -> Result<Outcome, Error> {
         let result = match outcome {
             Outcome::Complete(result) => result,
-            Outcome::InputRequired(InputRequired { requests, state: State::Waiting(call), downstream }) => {
+            Outcome::InputRequired(InputRequired { requests, state: State::Waiting(call), asker }) => {
                 let state = State::Waiting(Arc::new(Creating { call, next: Mutex::new(Some(self)) }));
-                return Ok(Outcome::InputRequired(InputRequired { downstream, requests, state }));
+                return Ok(Outcome::InputRequired(InputRequired { asker, requests, state }));
             }
             other => return Ok(other),
         };

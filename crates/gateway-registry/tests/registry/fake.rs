@@ -406,7 +406,7 @@ impl Drop for Watching {
 pub(crate) fn question(state: CallState) -> Outcome {
     let requests = r#"{"q":{"method":"elicitation/create","params":{}}}"#;
     let requests = Some(RawObject::parse(requests).unwrap());
-    Outcome::InputRequired(InputRequired { downstream: None, requests, state })
+    Outcome::InputRequired(InputRequired { asker: None, requests, state })
 }
 
 /// A call that asks so many times before it answers.

@@ -96,12 +96,12 @@ impl Client {
 
     /// A call that goes on with what the same call asked, answering `q` with `answer`.
     pub(crate) fn answering(&self, mut call: Call, asked: &Outcome, answer: Option<&str>) -> Call {
-        let Outcome::InputRequired(InputRequired { downstream, state, .. }) = asked else {
+        let Outcome::InputRequired(InputRequired { asker, state, .. }) = asked else {
             panic!("nothing is asked: {asked:?}")
         };
         let responses = answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"q":"{answer}"}}"#));
         call.follow_up = Some(FollowUp {
-            downstream: downstream.clone().unwrap(),
+            asker: asker.clone().unwrap(),
             state: state.clone(),
             responses: RawObject::parse(responses).unwrap(),
         });
@@ -117,7 +117,7 @@ impl Client {
         let exchange = Exchange::quiet(self.era, self.key.clone(), self.capabilities.clone());
         let exchange = Exchange { client: self.link.clone(), ..exchange };
         let (params, caller) = (Params::empty(), self.caller.clone());
-        Call { target, params, follow_up: None, caller, exchange }
+        Call { target, params, follow_up: None, origin: None, caller, exchange }
     }
 
     /// Calls a tool of the downstream `fake`; the number of the session that answered.

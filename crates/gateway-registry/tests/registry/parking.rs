@@ -4,8 +4,8 @@ use std::sync::{Arc, atomic::Ordering::SeqCst};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    CallerError, ClientLink, Dispatcher, DownstreamFault, DownstreamName, Error, Execution, InputRequired,
-    Notice, Outcome, RawObject, Sessions, State,
+    Asker, CallerError, ClientLink, Dispatcher, DownstreamFault, DownstreamName, Error, Execution,
+    InputRequired, Notice, Outcome, RawObject, Sessions, State,
 };
 use gateway_registry::{HealthConfig, Manager, ManagerConfig, PoolConfig, SupervisorConfig};
 use tokio::time::Duration;
@@ -21,7 +21,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// What a call of `tool` asks.
 async fn ask(manager: &Manager, client: &Client, tool: &str) -> Outcome {
     let asked = manager.dispatch(client.to("fake", tool)).await.unwrap();
-    assert!(matches!(&asked, Outcome::InputRequired(asked) if asked.downstream == Some(name("fake"))));
+    assert!(
+        matches!(&asked, Outcome::InputRequired(asked) if asked.asker == Some(Asker::Downstream(name("fake"))))
+    );
     asked
 }
 
@@ -312,7 +314,7 @@ async fn a_modern_downstream_gets_its_state_back_byte_for_byte() {
             assert_eq!(fake.echoed.lock().unwrap().pop().unwrap().as_str(), params);
         }
         let mut elsewhere = client.answering(client.to("fake", "echo"), &asked, Some("x"));
-        elsewhere.follow_up.as_mut().unwrap().downstream = name("other");
+        elsewhere.follow_up.as_mut().unwrap().asker = Asker::Downstream(name("other"));
         assert_eq!(manager.dispatch(elsewhere).await.unwrap_err(), unknown());
     }
 }

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gateway_domain::{
-    CallerError, ClientCapabilities, DownstreamFault, DownstreamName, Error, FollowUp, InputRequired,
-    InternalError, RawJson, RawObject, State, View,
+    Asker, CallerError, ClientCapabilities, DownstreamFault, Error, FollowUp, InputRequired, InternalError,
+    RawJson, RawObject, State, View,
 };
 use gateway_protocol::{Answer, convert, method};
 use tokio::time::{Instant, sleep};
@@ -70,12 +70,11 @@ impl Interview {
     /// # Errors
     /// [`CallerError::Unanswered`], and whatever else keeps the call from going on.
     pub(crate) async fn answer(&mut self, required: InputRequired) -> Result<FollowUp, Error> {
-        let InputRequired { downstream, requests, state } = required;
-        let downstream =
-            downstream.ok_or(InternalError { what: "nobody knows which downstream asked for input" })?;
+        let InputRequired { asker, requests, state } = required;
+        let asker = asker.ok_or(InternalError { what: "nobody knows who asked for input" })?;
         let asks = requests.as_ref().is_some_and(|requests| !requests.is_empty());
         if requests.iter().flat_map(RawObject::iter).nth(MOST_QUESTIONS).is_some() {
-            return Err(nonsense(&downstream, TOO_MANY_QUESTIONS));
+            return Err(nonsense(&asker, TOO_MANY_QUESTIONS));
         }
         let now = Instant::now();
         if now >= self.until {
@@ -85,7 +84,7 @@ impl Interview {
         let is_parked = matches!(state, State::Parked(_));
         let (mut responses, mut is_new) = (RawObject::empty(), !asks);
         for (key, request) in requests.iter().flat_map(RawObject::iter) {
-            let heard = self.one(&downstream, request, is_parked, until).await?;
+            let heard = self.one(&asker, request, is_parked, until).await?;
             is_new |= heard.is_new;
             responses = with(&responses, &key, heard.answer.raw());
         }
@@ -98,12 +97,12 @@ impl Interview {
             sleep(self.pace).await;
             self.pace = (self.pace * 2).min(SLOWEST_PACE);
         }
-        Ok(FollowUp { downstream, state, responses })
+        Ok(FollowUp { asker, state, responses })
     }
 
     async fn one(
         &mut self,
-        downstream: &DownstreamName,
+        asker: &Asker,
         request: RawJson,
         is_parked: bool,
         until: Instant,
@@ -111,7 +110,7 @@ impl Interview {
         let request = RawObject::try_from(request).ok();
         let method = request.as_ref().and_then(|request| request.get_text("method"));
         let Some((request, method)) = request.zip(method) else {
-            return Err(nonsense(downstream, "it asks for input with something that is no request"));
+            return Err(nonsense(asker, "it asks for input with something that is no request"));
         };
         let params = request.get_object("params").unwrap_or_else(RawObject::empty);
         if let Some(missing) = missing(self.session.capabilities(), &method, &params) {
@@ -127,7 +126,7 @@ impl Interview {
             }
             return Ok(Heard { answer: accepted(), is_new: false });
         }
-        let answer = self.ask(downstream, &method, params, until).await?;
+        let answer = self.ask(asker, &method, params, until).await?;
         if let Some(url) = url.filter(|_| answer.get_text("action").as_deref() == Some("accept")) {
             self.opened.insert(url, Instant::now());
         }
@@ -136,7 +135,7 @@ impl Interview {
 
     async fn ask(
         &self,
-        downstream: &DownstreamName,
+        asker: &Asker,
         method: &str,
         params: RawObject,
         until: Instant,
@@ -145,12 +144,12 @@ impl Interview {
             return Err(unanswered(format!("`{method}` cannot be put to it")));
         };
         let elicits = method == method::ELICIT;
-        let labelled = if elicits && self.labels { labelled(downstream, &params) } else { params };
+        let labelled = if elicits && self.labels { labelled(asker, &params) } else { params };
         let name = || new_name().unwrap_or_default();
         let params = match convert::legacy::question(self.session.revision(), method, &labelled, name) {
             Ok(params) => params,
             Err(reason) if elicits => {
-                tracing::info!(%downstream, %reason, "a question is not put to a client");
+                tracing::info!(%asker, %reason, "a question is not put to a client");
                 return Ok(cancelled());
             }
             Err(reason) => return Err(unanswered(format!("`{method}` cannot be put to it: {reason}"))),
@@ -161,7 +160,7 @@ impl Interview {
             // Whoever wants to know what the user says can go on without; a model's or a host's answer cannot be
             // made up.
             Ok(Answer::Error(error)) if elicits => {
-                tracing::info!(%downstream, code = error.code, "a client refuses an elicitation");
+                tracing::info!(%asker, code = error.code, "a client refuses an elicitation");
                 Ok(cancelled())
             }
             Ok(Answer::Error(error)) => Err(unanswered(format!(
@@ -174,8 +173,12 @@ impl Interview {
     }
 }
 
-fn nonsense(downstream: &DownstreamName, reason: &str) -> Error {
-    DownstreamFault::Nonsense { reason: reason.to_owned() }.during(downstream)
+/// What a workflow asks is checked before it does.
+fn nonsense(asker: &Asker, reason: &str) -> Error {
+    match asker {
+        Asker::Downstream(name) => DownstreamFault::Nonsense { reason: reason.to_owned() }.during(name),
+        Asker::Workflow(_) => InternalError { what: "a workflow asks what cannot be asked" }.into(),
+    }
 }
 
 fn unanswered(reason: String) -> Error {
@@ -199,9 +202,9 @@ fn is_by_url(params: &RawObject) -> bool {
     params.get_text("mode").as_deref() == Some("url")
 }
 
-fn labelled(downstream: &DownstreamName, params: &RawObject) -> RawObject {
+fn labelled(asker: &Asker, params: &RawObject) -> RawObject {
     let message = params.get_text("message").unwrap_or_default();
-    let message = RawJson::string(&format!("[{downstream}] {message}"));
+    let message = RawJson::string(&format!("[{asker}] {message}"));
     edited(params.edit().set("message", message.as_bytes()).finish())
 }
 

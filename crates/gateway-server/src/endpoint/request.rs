@@ -3,9 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, ClientLink, DownstreamName, Era, Error, Exchange, FollowUp,
-    JsonKind, LogLevel, Outcome, Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct,
-    View,
+    Asker, Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, FollowUp, JsonKind,
+    LogLevel, Outcome, Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct, View,
 };
 use gateway_protocol::{Request, RequestId, Revision, headers, meta, method};
 use http::HeaderMap;
@@ -106,6 +105,7 @@ pub(crate) fn call(
         target: Target::Exposed { view: visit.view.clone(), subject: subject.clone() },
         params,
         follow_up: None,
+        origin: None,
         caller: visit.principal.caller.clone(),
         exchange: Exchange { wants_progress, log_level, events: sink, ..manner.exchange(visit) },
     };
@@ -153,14 +153,14 @@ async fn run(visit: &Visit, mut call: Call, interview: Option<Interview>) -> Res
         match outcome? {
             Outcome::InputRequired(required) => {
                 let asked = Waiting { visit, state: required.state.clone() };
-                let downstream = required.downstream.clone();
+                let asker = required.asker.clone();
                 // Boxed, since few calls come here and all would have to make room for it.
                 let answered = Box::pin(interview.answer(required));
                 call.follow_up = Some(tokio::select! {
                     biased;
                     answered = answered => answered?,
                     // What is open is taken back from the client.
-                    follow_up = asked.over(downstream) => follow_up,
+                    follow_up = asked.over(asker) => follow_up,
                 });
                 waiting = Some(asked);
             }
@@ -179,14 +179,14 @@ struct Waiting<'a> {
 impl Waiting<'_> {
     /// Waits until no answer is waited for any more, as when the downstream has answered or ended meanwhile; then the
     /// call is taken up without any.
-    async fn over(&self, downstream: Option<DownstreamName>) -> FollowUp {
-        let (State::Parked(park), Some(downstream)) = (&self.state, downstream) else {
+    async fn over(&self, asker: Option<Asker>) -> FollowUp {
+        let (State::Parked(park), Some(asker)) = (&self.state, asker) else {
             return std::future::pending().await;
         };
         while !self.visit.edge.ports.sessions.is_over(park) {
             sleep(LOOK).await;
         }
-        FollowUp { downstream, state: self.state.clone(), responses: RawObject::empty() }
+        FollowUp { asker, state: self.state.clone(), responses: RawObject::empty() }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, DownstreamFault, DownstreamName, Error, FollowUp, InputRequired,
+    Asker, Call, CallerError, ClientCapabilities, DownstreamFault, Error, FollowUp, InputRequired,
     InternalError, JsonKind, Outcome, Params, PeerError, RawJson, RawObject, SessionKey, State, Subject,
     View,
 };
@@ -86,10 +86,10 @@ impl Round {
         params.object = RawObject::try_from(edit.finish())
             .map_err(|_| CallerError::InvalidParams { reason: "a member stands twice".to_owned() })?;
         let responses = responses.unwrap_or_else(RawObject::empty);
-        match (opened.state, opened.downstream) {
+        match (opened.state, opened.asker) {
             // Nothing waits anywhere, so there is nothing to go on with but the call.
             (State::Afresh, _) => accepted(&responses).map(|()| None),
-            (state, Some(downstream)) => Ok(Some(FollowUp { downstream, state, responses })),
+            (state, Some(asker)) => Ok(Some(FollowUp { asker, state, responses })),
             (_, None) => Err(CallerError::UnknownState),
         }
     }
@@ -106,7 +106,7 @@ impl Round {
             Ok(Outcome::InputRequired(required)) if has_rounds(subject) => self.ask(visit, id, required),
             Ok(Outcome::InputRequired(required)) => {
                 visit.abandon(&required.state);
-                Err(nonsense(required.downstream.as_ref(), "it asks something where nothing can be answered"))
+                Err(nonsense(required.asker.as_ref(), "it asks something where nothing can be answered"))
             }
             Ok(Outcome::Task(task)) => task::begun(visit, id, &task, self.has_tasks()),
             Ok(Outcome::Failed(error)) if error.code == code::URL_REQUIRED && has_rounds(subject) => {
@@ -147,7 +147,7 @@ impl Round {
         if !self.declared.elicits_urls() {
             return Some(Err(missing(r#"{"elicitation":{"url":{}}}"#)));
         }
-        Some(Ok(InputRequired { downstream: None, requests: Some(requests), state: State::Afresh }))
+        Some(Ok(InputRequired { asker: None, requests: Some(requests), state: State::Afresh }))
     }
 
     /// What the client itself has not declared of what a downstream asks for. What it has, and the gateway did not
@@ -177,23 +177,22 @@ impl Round {
 
     /// The answer that asks, if the client can be asked this.
     fn ask(&self, visit: &Visit, id: &RequestId, required: InputRequired) -> Result<Answer, Error> {
-        let InputRequired { downstream, requests, state } = required;
+        let InputRequired { asker, requests, state } = required;
         let asked = match &requests {
             Some(requests) => {
-                if let Err(error) = self.check(requests, downstream.as_ref()) {
+                if let Err(error) = self.check(requests, asker.as_ref()) {
                     visit.abandon(&state);
                     return Err(error);
                 }
-                let label = downstream
-                    .as_ref()
-                    .filter(|_| visit.rules.config.label_questions && matches!(visit.view, View::All));
-                let questions = shown(requests, label.map(|name| name.as_str()));
+                let is_labelled = visit.rules.config.label_questions && matches!(visit.view, View::All);
+                let label = asker.as_ref().filter(|_| is_labelled).map(Asker::to_string);
+                let questions = shown(requests, label.as_deref());
                 format!(r#","inputRequests":{questions}"#)
             }
             None => String::new(),
         };
         let lasts = visit.rules.config.limits.question_time;
-        let opened = Opened { downstream, state };
+        let opened = Opened { asker, state };
         let state = visit.rules.seal.state(&opened, &self.binding(visit), SystemTime::now(), lasts)?;
         let object =
             format!(r#"{{"resultType":"input_required"{asked},"requestState":{}}}"#, RawJson::string(&state));
@@ -202,9 +201,9 @@ impl Round {
     }
 
     /// Whether the client has declared that it can be asked all this (protocol.md §13).
-    fn check(&self, requests: &RawObject, downstream: Option<&DownstreamName>) -> Result<(), Error> {
+    fn check(&self, requests: &RawObject, asker: Option<&Asker>) -> Result<(), Error> {
         if requests.iter().nth(MOST_QUESTIONS).is_some() {
-            return Err(nonsense(downstream, TOO_MANY_QUESTIONS));
+            return Err(nonsense(asker, TOO_MANY_QUESTIONS));
         }
         let can = &self.capabilities;
         let (mut roots, mut sampling, mut tools, mut form, mut url) = (false, false, false, false, false);
@@ -222,7 +221,7 @@ impl Round {
                     url |= !can.elicits_urls();
                 }
                 Some(method::ELICIT) => form |= !can.elicits_forms(),
-                _ => return Err(nonsense(downstream, "it asks what no client is asked")),
+                _ => return Err(nonsense(asker, "it asks what no client is asked")),
             }
         }
         let mut lacking = Vec::new();
@@ -251,8 +250,8 @@ fn has_rounds(subject: &Subject) -> bool {
     matches!(subject, Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. })
 }
 
-fn nonsense(downstream: Option<&DownstreamName>, reason: &str) -> Error {
-    match downstream {
+fn nonsense(asker: Option<&Asker>, reason: &str) -> Error {
+    match asker.and_then(Asker::downstream) {
         Some(name) => DownstreamFault::Nonsense { reason: reason.into() }.during(name),
         None => InternalError { what: "a question of nobody" }.into(),
     }

@@ -23,7 +23,7 @@ fn binding(caller: &Caller, view: &View, method: &str, text: &str) -> Binding {
 
 proptest! {
     #[test]
-    fn what_is_opened_is_what_was_sealed(value in ".*", kind in 0..4) {
+    fn what_is_opened_is_what_was_sealed(value in ".*", kind in 0..4, by_workflow in any::<bool>()) {
         let seal = Seal::new(None);
         let state = match kind {
             0 => State::None,
@@ -32,7 +32,8 @@ proptest! {
             _ => State::Afresh,
         };
         let bound = binding(&Caller::anonymous(), &View::All, "tools/call", "{}");
-        let given = Opened { downstream: Some(files()), state };
+        let asker = if by_workflow { Asker::Workflow("files".into()) } else { Asker::Downstream(files()) };
+        let given = Opened { asker: Some(asker), state };
         let text = seal.state(&given, &bound, now(), LASTS).unwrap();
         let opened = seal.open_state(&text, &bound, now()).unwrap();
         prop_assert_eq!(format!("{:?}", given), format!("{:?}", opened));
@@ -42,7 +43,7 @@ proptest! {
     fn a_change_of_any_bit_is_noticed(at in 0..10_000_usize, bit in 0..8_u32) {
         let seal = Seal::new(None);
         let bound = binding(&Caller::anonymous(), &View::All, "tools/call", "{}");
-        let given = Opened { downstream: Some(files()), state: State::Own(RawJson::string("s")) };
+        let given = Opened { asker: Some(Asker::Downstream(files())), state: State::Own(RawJson::string("s")) };
         let text = seal.state(&given, &bound, now(), LASTS).unwrap();
         let mut bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
         let at = at % bytes.len();
@@ -64,7 +65,7 @@ fn a_state_is_good_for_its_caller_and_request_only_and_for_a_time() {
     let (desk, files_only) = (Caller::client("desk"), View::Downstream(files()));
     let first = r#"{"name":"t","arguments":{"a":1.0},"_meta":{"x":1}}"#;
     let again = r#"{"arguments":{"a":1.0},"name":"t","inputResponses":{},"requestState":"s"}"#;
-    let given = Opened { downstream: Some(files()), state: State::None };
+    let given = Opened { asker: Some(Asker::Downstream(files())), state: State::None };
     let bound = binding(&desk, &View::All, "tools/call", first);
     let text = seal.state(&given, &bound, now(), LASTS).unwrap();
     let other = r#"{"name":"t","arguments":{"a":2.0}}"#;

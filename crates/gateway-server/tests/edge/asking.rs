@@ -110,7 +110,7 @@ impl Dispatcher for Asker {
                 done(follow_up.responses.as_str())
             }
             _ => Ok(Outcome::InputRequired(InputRequired {
-                downstream: Some(files()),
+                asker: Some(gateway_domain::Asker::Downstream(files())),
                 requests: Some(object(questions)),
                 state: match &**name {
                     "parked" | "lost" | "many" | "over" => State::Parked(ParkId("p".into())),

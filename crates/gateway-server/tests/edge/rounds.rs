@@ -1,7 +1,7 @@
 //! Questions and tasks towards clients of 2026-07-28.
 
 use gateway_domain::{
-    InputRequired, Outcome, ParkId, PeerError, RawJson, SessionKey, State, Target, TaskHandle,
+    Asker, InputRequired, Outcome, ParkId, PeerError, RawJson, SessionKey, State, Target, TaskHandle,
 };
 use gateway_testkit::client::{Answer, HttpClient, Speaks};
 
@@ -18,7 +18,7 @@ const COMPLETE: &str = r#"{"content":[]}"#;
 
 fn asks(questions: &str, state: State) -> Outcome {
     let requests = Some(object(questions));
-    Outcome::InputRequired(InputRequired { downstream: Some(files()), requests, state })
+    Outcome::InputRequired(InputRequired { asker: Some(Asker::Downstream(files())), requests, state })
 }
 
 fn fails(text: &str) -> Outcome {
@@ -70,7 +70,7 @@ async fn a_question_is_answered_with_the_same_request_again() {
             let call = server.world.asked.lock().unwrap().pop().unwrap();
             let follow_up = call.follow_up.unwrap();
             assert_eq!(format!("{:?}", follow_up.state), format!("{given:?}"));
-            assert_eq!(follow_up.downstream, files());
+            assert_eq!(follow_up.asker, Asker::Downstream(files()));
             assert_eq!(follow_up.responses.as_str(), r#"{"f":{"action":"decline"},"x":{}}"#);
             let params = call.params.object;
             assert!(!params.contains("requestState") && !params.contains("inputResponses"), "{params:?}");

@@ -50,11 +50,9 @@ fn call(session: &Arc<HttpSession>, exchange: Exchange) -> JoinHandle<Outcome> {
 #[track_caller]
 fn asked(outcome: Outcome) -> (String, Arc<dyn ParkedCall>) {
     match outcome {
-        Outcome::InputRequired(InputRequired {
-            requests,
-            state: State::Waiting(parked),
-            downstream: None,
-        }) => (requests.unwrap().as_str().to_owned(), parked),
+        Outcome::InputRequired(InputRequired { requests, state: State::Waiting(parked), asker: None }) => {
+            (requests.unwrap().as_str().to_owned(), parked)
+        }
         other => panic!("{other:?}"),
     }
 }
