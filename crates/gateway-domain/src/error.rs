@@ -1,6 +1,6 @@
 //! Errors by fault (design §8). Each carries fields; only the edge turns them into statuses and codes.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use crate::DownstreamName;
 
@@ -22,6 +22,19 @@ pub enum Error {
     /// The gateway has a bug.
     #[error(transparent)]
     Internal(#[from] InternalError),
+}
+
+impl Error {
+    /// The sentence for a client, without what only the operator may know (design §8).
+    pub fn for_client(&self) -> String {
+        match self {
+            Self::Caller(error) => error.to_string(),
+            Self::Downstream(error) => error.for_client(),
+            Self::Operator(_) => "the gateway is not configured for this".to_owned(),
+            Self::Unlisted(error) => error.to_string(),
+            Self::Internal(_) => "internal error".to_owned(),
+        }
+    }
 }
 
 impl From<DownstreamError> for Error {
@@ -128,6 +141,13 @@ pub struct DownstreamError {
     pub execution: Execution,
 }
 
+impl DownstreamError {
+    /// The sentence for a client: whose fault it is and what happened, without hosts, URLs and commands.
+    pub fn for_client(&self) -> String {
+        format!("downstream `{}` {}", self.downstream, self.fault.for_client())
+    }
+}
+
 /// What a downstream did wrong. Texts are for the operator: they may name commands and addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DownstreamFault {
@@ -219,6 +239,44 @@ impl DownstreamFault {
 
     fn with(self, downstream: &DownstreamName, execution: Execution) -> Error {
         DownstreamError { downstream: downstream.clone(), fault: self, execution }.into()
+    }
+
+    /// Whether trying again may help, if the call has not run.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Ended { .. }
+            | Self::TimedOut { .. }
+            | Self::Status { .. }
+            | Self::Exhausted { .. }
+            | Self::Broken { .. }
+            | Self::Closed => true,
+            Self::Handshake { .. }
+            | Self::Nonsense { .. }
+            | Self::TooLarge { .. }
+            | Self::Unauthorized { .. }
+            | Self::InputRequired => false,
+        }
+    }
+
+    /// What happened, without the hosts, URLs and commands that are for the operator alone (design §8).
+    fn for_client(&self) -> Cow<'static, str> {
+        match self {
+            Self::Unreachable { .. } => "cannot be reached".into(),
+            Self::Ended { .. } => "ended before it answered".into(),
+            Self::Handshake { .. } => "did not open a session".into(),
+            Self::TimedOut { after } => format!("did not answer within {after:?}").into(),
+            Self::Nonsense { .. } => "answered with something that is not MCP".into(),
+            Self::TooLarge { limit } => format!("answered with more than {limit} bytes").into(),
+            Self::Status { status } => format!("answered HTTP status {status}").into(),
+            Self::Unauthorized { .. } => "refused the gateway's credentials".into(),
+            Self::Exhausted { .. } => "has no free session".into(),
+            Self::Broken { retry_in, .. } => {
+                format!("failed too often and is not tried again for {} s", whole_seconds(*retry_in)).into()
+            }
+            Self::Closed => "has been closed".into(),
+            Self::InputRequired => "asked for input, which the gateway cannot pass on yet".into(),
+        }
     }
 
     /// A word for metrics and `data.kind` (design §8).

@@ -3,9 +3,7 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-use gateway_domain::{
-    CallerError, DownstreamError, DownstreamFault, Era, Error, Execution, OperatorError, RawJson,
-};
+use gateway_domain::{CallerError, DownstreamError, Era, Error, Execution, OperatorError, RawJson};
 use gateway_protocol::{
     EnvelopeError, EnvelopeFault, RequestId, Revision, code, headers::HeaderMismatch, meta::MetaError, write,
 };
@@ -421,31 +419,11 @@ fn caller(error: &CallerError) -> Verdict {
 }
 
 fn downstream(error: &DownstreamError) -> Verdict {
-    use DownstreamFault as F;
-    // What happened, and whether trying again may help if the call has not run.
-    let (text, transient): (Cow<'static, str>, bool) = match &error.fault {
-        F::Unreachable { .. } => ("cannot be reached".into(), true),
-        F::Ended { .. } => ("ended before it answered".into(), true),
-        F::Handshake { .. } => ("did not open a session".into(), false),
-        F::TimedOut { after } => (format!("did not answer within {after:?}").into(), true),
-        F::Nonsense { .. } => ("answered with something that is not MCP".into(), false),
-        F::TooLarge { limit } => (format!("answered with more than {limit} bytes").into(), false),
-        F::Status { status } => (format!("answered HTTP status {status}").into(), true),
-        F::Unauthorized { .. } => ("refused the gateway's credentials".into(), false),
-        F::Exhausted { .. } => ("has no free session".into(), true),
-        F::Broken { retry_in, .. } => {
-            // Whole seconds: texts that differ in milliseconds alone are hard to group.
-            let seconds = retry_in.as_secs_f64().ceil().max(1.0);
-            (format!("failed too often and is not tried again for {seconds} s").into(), true)
-        }
-        F::Closed => ("has been closed".into(), true),
-        F::InputRequired => ("asked for input, which the gateway cannot pass on yet".into(), false),
-    };
-    let message = format!("downstream `{}` {text}", error.downstream);
+    let message = error.for_client();
     let mut verdict = Verdict::new(StatusCode::OK, code::INTERNAL_ERROR, error.fault.kind(), message);
     verdict.downstream = Some(error.downstream.to_string());
     verdict.may_have_executed = error.execution == Execution::Possible;
-    verdict.retryable = transient && error.execution == Execution::NotStarted;
+    verdict.retryable = error.fault.is_transient() && error.execution == Execution::NotStarted;
     verdict
 }
 

@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use gateway_domain::{DownstreamName, InternalError, JsonError, UnlistedError};
 
+use gateway_domain::DownstreamFault;
+
 use super::*;
 
 /// Status, code, kind, retryable, may have executed.

@@ -1,0 +1,226 @@
+//! What goes wrong while a workflow runs. Texts are for clients: they name no hosts, URLs or commands.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use gateway_domain::Error;
+
+use crate::definition::DefinitionErrors;
+
+/// Why a template did not come to a value (C-58).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateError {
+    /// Where it stands, as `arguments.query[0]`; empty if its place is known from the context.
+    pub place: String,
+    /// What is wrong.
+    pub reason: String,
+    /// Whether a value was missing (C-W5).
+    pub is_missing: bool,
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place.as_str() {
+            "" => f.write_str(&self.reason),
+            place => write!(f, "`{place}`: {}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for TemplateError {}
+
+/// Why a workflow has no result (C-53).
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum WorkflowError {
+    /// There is none of this name.
+    #[error("workflow `{name}` is not there")]
+    NotFound {
+        /// The name.
+        name: Arc<str>,
+    },
+    /// It took longer than it may (C-52, C-W7).
+    #[error("the workflow did not end within {}", humantime::format_duration(*.after))]
+    TimedOut {
+        /// How long it may take.
+        after: Duration,
+    },
+    /// Its caller, or somebody else, has cancelled it.
+    #[error("the workflow was cancelled")]
+    Cancelled,
+    /// What its author wrote breaks the rules.
+    #[error("the workflow's definition is invalid: {0}")]
+    InvalidDefinition(DefinitionErrors),
+    /// The arguments are not what `parameters` says (C-W8).
+    #[error("invalid arguments: {reason}")]
+    InvalidParameters {
+        /// What is wrong with them, for a model.
+        reason: String,
+    },
+    /// A step failed, and its failure is not forgiven.
+    #[error("step `{step}` failed: {cause}")]
+    StepFailed {
+        /// Its id.
+        step: Arc<str>,
+        /// Why.
+        cause: Box<StepError>,
+    },
+    /// A template outside any step, as one of the output, did not come to a value.
+    #[error("{0}")]
+    Template(TemplateError),
+    /// Steps wait for one another. Definitions are checked for that when they are loaded.
+    #[error("steps depend on one another in a circle: {}", .steps.join(" -> "))]
+    CircularDependency {
+        /// The circle.
+        steps: Vec<String>,
+    },
+    /// A step was to begin before another was done.
+    #[error("step `{step}` needs step `{on}`, which is not done")]
+    DependencyNotMet {
+        /// Its id.
+        step: Arc<str>,
+        /// The other's.
+        on: Arc<str>,
+    },
+    /// The run came to a bound (C-W18).
+    #[error("the workflow may not have more than {limit} {what}")]
+    LimitExceeded {
+        /// Of what.
+        what: &'static str,
+        /// The bound.
+        limit: u64,
+    },
+}
+
+impl WorkflowError {
+    /// A word for audit records and result `_meta`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "workflow_not_found",
+            Self::TimedOut { .. } => "workflow_timeout",
+            Self::Cancelled => "workflow_cancelled",
+            Self::InvalidDefinition(_) => "invalid_definition",
+            Self::InvalidParameters { .. } => "invalid_parameters",
+            Self::StepFailed { .. } => "step_failed",
+            Self::Template(_) => "template_expansion",
+            Self::CircularDependency { .. } => "circular_dependency",
+            Self::DependencyNotMet { .. } => "dependency_not_met",
+            Self::LimitExceeded { .. } => "limit_exceeded",
+        }
+    }
+}
+
+/// Why a step, or one item of a loop, failed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StepError {
+    /// A template did not come to a value.
+    #[error("{0}")]
+    Template(TemplateError),
+    /// A condition came to neither true nor false (C-45).
+    #[error("`condition` came to {found}, which is neither true nor false")]
+    Condition {
+        /// What it came to, cut.
+        found: String,
+    },
+    /// The caller has no such tool.
+    #[error("tool `{tool}` is not there for this caller")]
+    UnknownTool {
+        /// As it is written in the step.
+        tool: Arc<str>,
+    },
+    /// The tool answered that it failed (C-47).
+    #[error("tool `{tool}` failed: {message}")]
+    ToolFailed {
+        /// The tool.
+        tool: Arc<str>,
+        /// What it says.
+        message: String,
+    },
+    /// The tool's server answered with an error.
+    #[error("tool `{tool}` answered with error {code}: {message}")]
+    Peer {
+        /// The tool.
+        tool: Arc<str>,
+        /// JSON-RPC's code.
+        code: i64,
+        /// What it says.
+        message: String,
+    },
+    /// The call could not be made, or was not answered.
+    #[error("tool `{tool}` could not be called: {}", .error.for_client())]
+    Call {
+        /// The tool.
+        tool: Arc<str>,
+        /// Why.
+        error: Error,
+    },
+    /// The tool's answer is none that a workflow can go on with.
+    #[error("tool `{tool}` {reason}")]
+    Answer {
+        /// The tool.
+        tool: Arc<str>,
+        /// What is wrong with it, as the end of the sentence.
+        reason: &'static str,
+    },
+    /// It took longer than it may.
+    #[error("it did not end within {}", humantime::format_duration(*.after))]
+    TimedOut {
+        /// How long it may take.
+        after: Duration,
+    },
+    /// `collection` came to no array (C-59).
+    #[error("`collection` came to {found}, which is no array")]
+    Collection {
+        /// What it came to, at most 100 characters.
+        found: String,
+    },
+    /// There are more items than there may be (C-60).
+    #[error("`collection` has {count} items; there may be {limit}")]
+    TooManyItems {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        limit: u32,
+    },
+    /// An item of a loop failed (C-63).
+    #[error("item {index} failed: {cause}")]
+    Item {
+        /// Which, from 0.
+        index: usize,
+        /// Why.
+        cause: Box<Self>,
+    },
+    /// The client cannot be asked (C-69).
+    #[error("the user cannot be asked: the client has not declared elicitation")]
+    ElicitationNotConfigured,
+    /// The user refused (C-68).
+    #[error("the user declined")]
+    Declined,
+    /// The user dismissed the question (C-68).
+    #[error("the user dismissed the question")]
+    Dismissed,
+    /// Nobody answered in time (C-68).
+    #[error("nobody answered within {}", humantime::format_duration(*.after))]
+    Unanswered {
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The answer has an action that there is none of (C-69).
+    #[error("the client answered with action {action:?}, which there is none of")]
+    UnknownAction {
+        /// The action.
+        action: String,
+    },
+    /// What the user gave is not what was asked for (C-W8).
+    #[error("the answer does not fit: {reason}")]
+    InvalidContent {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The run came to a bound (C-W18). Never forgiven: it ends the run.
+    #[error("the workflow may not have more than {limit} {what}")]
+    LimitExceeded {
+        /// Of what.
+        what: &'static str,
+        /// The bound.
+        limit: u64,
+    },
+}

@@ -1,0 +1,22 @@
+use std::sync::Arc;
+
+use gateway_domain::{Caller, Exchange};
+
+use crate::tools::RoutingTable;
+
+/// For whom a run is, and with what.
+#[derive(Clone)]
+pub struct RunContext {
+    /// Who calls the workflow; its steps call as the same.
+    pub caller: Caller,
+    /// The circumstances of the call.
+    pub exchange: Exchange,
+    /// What the caller's steps can call.
+    pub tools: Arc<dyn RoutingTable>,
+}
+
+impl std::fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunContext").field("caller", &self.caller).finish_non_exhaustive()
+    }
+}
