@@ -2,6 +2,7 @@
 
 mod composer;
 mod context;
+mod members;
 mod output;
 mod result;
 mod running;
