@@ -514,6 +514,55 @@ async fn an_observer_hears_of_everything_in_order() {
     );
 }
 
+/// Hears the end of a run, and looks at what still runs then; or does not bear to hear it.
+struct Auditor {
+    tools: Tools,
+    running: Mutex<Option<usize>>,
+    panics: bool,
+}
+
+impl Observer for Auditor {
+    fn observe(&self, event: &RunEvent<'_>) {
+        if matches!(event.kind, RunEventKind::RunCancelled { .. } | RunEventKind::RunTimedOut { .. }) {
+            *self.running.lock().unwrap() = Some(self.tools.running());
+        }
+        assert!(!(self.panics && matches!(event.kind, RunEventKind::StepCompleted { .. })), "no nerves");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_is_told_when_everything_has_let_go_of_what_it_called() {
+    for cancelled_after in [Some(500), None] {
+        let tools = Tools::default();
+        let auditor = Arc::new(Auditor { tools: tools.clone(), running: Mutex::default(), panics: false });
+        let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor.clone());
+        let mut run = begin(&composer, &tools, &[step("a", &[], r#"{"ms":5000}"#, "")], r#","timeout":"1s""#);
+        if let Some(after) = cancelled_after {
+            sleep(Duration::from_millis(after)).await;
+            composer.cancel(run.id()).await.unwrap();
+        }
+        end(&mut run).await;
+        assert_eq!(*auditor.running.lock().unwrap(), Some(0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_breaks_off_ends_as_a_failure_and_leaves_nothing_behind() {
+    let tools = Tools::default();
+    let auditor = Arc::new(Auditor { tools: tools.clone(), running: Mutex::default(), panics: true });
+    let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor);
+    let steps = [step("a", &[], "{}", ""), step("b", &[], r#"{"ms":5000}"#, "")];
+    let mut run = begin(&composer, &tools, &steps, "");
+    let result = end(&mut run).await;
+    assert_eq!((result.status, result.error), (RunStatus::Failed, Some(WorkflowError::Internal)));
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(tools.running(), 0);
+    let record = composer.status(run.id()).await.unwrap();
+    let error = Some(WorkflowError::Internal.to_string());
+    assert_eq!((record.status, record.error), (RunStatus::Failed, error));
+    composer.close().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_wants_it_is_told_how_far_the_run_is() {
     let each = r#"{"id":"each","type":"forEach","dependsOn":["a"],"collection":[1,2,3,4],"maxParallel":1,
