@@ -57,7 +57,7 @@ async fn said(
 
 /// The one question, under the key that its answer has.
 fn requests(shared: &Shared, question: &PlannedQuestion, scope: &Scope) -> Result<RawObject, StepError> {
-    let can = shared.config.can_ask && shared.exchange().is_some_and(|here| here.here().elicits_forms());
+    let can = shared.config.can_ask && shared.exchange().here().elicits_forms();
     if !can {
         return Err(StepError::ElicitationNotConfigured);
     }
