@@ -33,8 +33,8 @@ impl<'a> Rounds<'a> {
     /// It asks too much or too often, or for what this client cannot be asked.
     pub(super) async fn answer(&mut self, required: InputRequired) -> Result<FollowUp, StepError> {
         let InputRequired { asker, requests, state } = required;
-        let asker =
-            asker.ok_or_else(|| self.call.failed(InternalError { what: "nobody knows who asked" }))?;
+        let parked = Parked::of(self.call.shared, &state);
+        let asker = asker.ok_or(StepError::Internal)?;
         self.left = self.left.checked_sub(1).ok_or_else(|| self.call.useless("asks too often"))?;
         let responses = match requests.filter(|requests| !requests.is_empty()) {
             Some(requests) => self.ask(&asker, &requests).await?,
