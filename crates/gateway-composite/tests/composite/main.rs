@@ -1,3 +1,4 @@
 //! What workflows do, as those see it who write and call them.
 
 mod rules;
+mod tools;
