@@ -88,6 +88,9 @@ pub enum WorkflowError {
         /// The bound.
         limit: u64,
     },
+    /// The composer has a bug.
+    #[error("internal error; please report it")]
+    Internal,
 }
 
 impl WorkflowError {
@@ -104,6 +107,7 @@ impl WorkflowError {
             Self::CircularDependency { .. } => "circular_dependency",
             Self::DependencyNotMet { .. } => "dependency_not_met",
             Self::LimitExceeded { .. } => "limit_exceeded",
+            Self::Internal => "internal",
         }
     }
 }
@@ -160,6 +164,9 @@ pub enum StepError {
         /// What is wrong with it, as the end of the sentence.
         reason: &'static str,
     },
+    /// Something is nested so deep that nothing can be put around it.
+    #[error("its values are nested too deep")]
+    TooDeep,
     /// It took longer than it may.
     #[error("it did not end within {}", humantime::format_duration(*.after))]
     TimedOut {
@@ -223,4 +230,7 @@ pub enum StepError {
         /// The bound.
         limit: u64,
     },
+    /// The composer has a bug. Never forgiven.
+    #[error("internal error; please report it")]
+    Internal,
 }

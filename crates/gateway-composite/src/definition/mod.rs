@@ -2,13 +2,16 @@
 //! checks the rest.
 
 mod error;
+mod place;
 mod read;
+mod word;
 
 use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
+pub(crate) use self::{place::Place, word::nearest};
 
 /// A workflow as it is written (C-24).
 #[derive(Debug, Clone, PartialEq)]

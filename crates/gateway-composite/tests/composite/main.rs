@@ -1,0 +1,6 @@
+//! What workflows do, as those see it who write and call them.
+
+mod corpus;
+mod decorator;
+mod rules;
+mod tools;
