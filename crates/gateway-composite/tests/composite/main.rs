@@ -2,5 +2,8 @@
 
 mod corpus;
 mod decorator;
+mod fake;
+mod graphs;
 mod rules;
+mod runs;
 mod tools;
