@@ -61,6 +61,12 @@ fn a_form_is_one_flat_object() {
             asking(r#"{"type": "object", "properties": {}, "required": ["yes"]}"#),
             "step `a`: `schema.required[0]` names `yes`, which is none of the properties",
         ),
+    ]);
+}
+
+#[test]
+fn a_field_of_a_form_is_a_plain_value_or_a_choice() {
+    check(&[
         (field("true"), "step `a`: `schema.properties.f` must be a schema, which is an object"),
         (
             field("{}"),
