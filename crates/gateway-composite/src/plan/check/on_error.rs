@@ -1,6 +1,6 @@
 //! What a failure may do (C-37).
 
-use super::head;
+use super::bounds;
 use crate::definition::{DefinitionError, ErrorAction, OnError, Place, StepKind};
 
 /// How often a step may be tried again (C-48).
@@ -27,15 +27,11 @@ pub(super) fn check_calls(place: &Place, on_error: &OnError) -> Vec<DefinitionEr
     let place = place.member("onError");
     if on_error.action == ErrorAction::Retry {
         let count = place.member("retryCount");
-        let count =
-            match on_error.retry_count {
-                0 => Some(count.problem("must be at least 1 with `action: retry`")),
-                1..=MAX_RETRIES => None,
-                _ => Some(count.problem(format!(
-                    "is larger than {MAX_RETRIES}, and more retries than that there are not"
-                ))),
-            };
-        let delay = head::time(&place.member("retryDelay"), on_error.retry_delay);
+        let count = match on_error.retry_count {
+            0 => Some(count.problem("must be at least 1 with `action: retry`")),
+            given => bounds::count(&count, given, MAX_RETRIES),
+        };
+        let delay = bounds::time(&place.member("retryDelay"), on_error.retry_delay);
         return count.into_iter().chain(delay).collect();
     }
     [
