@@ -143,7 +143,8 @@ impl Schedule {
             (self.shared.workflow.steps[at].id.clone(), done.status, done.error.as_deref());
         ledger.end_step(at, &StepEnd { status, retries, error, is_forgiven: true });
         self.shared.progress.done(&id, status.as_str());
-        Arc::make_mut(&mut self.scope.steps).insert(id, done);
+        // Steps that run keep what they saw when they began.
+        Arc::make_mut(&mut self.scope.steps).insert(id, Arc::new(done));
         self.scope.workflow.step_count = self.scope.steps.len();
     }
 
