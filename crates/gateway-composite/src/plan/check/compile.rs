@@ -140,11 +140,19 @@ fn question(
     let schema = compiler.schema(&place.member("schema"), Some(&written.schema));
     Some(PlannedQuestion {
         message: message?,
-        requested: written.schema.clone(),
+        requested: requested(&written.schema),
         schema: schema??,
         on_decline: written.on_decline,
         on_cancel: written.on_cancel,
     })
+}
+
+/// A form as clients are shown it: they insist on `properties`, even if there are none.
+fn requested(schema: &RawObject) -> RawObject {
+    if schema.contains("properties") {
+        return schema.clone();
+    }
+    RawObject::try_from(schema.edit().set("properties", "{}").finish()).unwrap_or_else(|_| schema.clone())
 }
 
 fn for_each(compiler: &mut Compiler<'_>, place: &Place, written: &ForEachStep) -> Option<PlannedLoop> {

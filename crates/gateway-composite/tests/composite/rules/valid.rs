@@ -55,6 +55,7 @@ fn what_a_bound_allows_passes() {
                  "f": {"type": "array", "items": {"type": "string", "enum": ["x"]}, "minItems": 1, "maxItems": 2},
                  "g": {"type": "array", "items": {"anyOf": [{"const": "x", "title": "X"}]}, "default": ["x"]}}}"#,
         ),
+        bare_step(r#""type": "elicitation", "message": "Sure?", "schema": {"type": "object"}"#),
         steps(
             r#"{"id": "my-step", "tool": "t"},
                {"id": "b", "tool": "t", "dependsOn": ["my-step", "my-step"]},
