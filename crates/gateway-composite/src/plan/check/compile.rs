@@ -211,7 +211,7 @@ fn property(
     };
     if written.default.is_some() {
         // The default takes the place of whatever is missing in it (C-71).
-        compiler.mentions[before..].iter_mut().for_each(|mention| mention.reference.may_be_missing = true);
+        compiler.mentions[before..].iter_mut().for_each(|mention| mention.is_replaced = true);
     }
     Some(PlannedProperty {
         name: name.clone(),
@@ -242,7 +242,8 @@ impl Compiler<'_> {
     }
 
     fn mention(&mut self, place: Place, reference: Reference) {
-        self.mentions.push(Mention { part: self.part, item: self.item.clone(), place, reference });
+        let (part, item) = (self.part, self.item.clone());
+        self.mentions.push(Mention { part, item, place, is_replaced: false, reference });
     }
 
     /// `Some(None)`: there is no condition.
