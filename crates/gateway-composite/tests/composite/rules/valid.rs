@@ -83,6 +83,15 @@ fn steps_may_stand_before_those_that_they_depend_on() {
     ));
 }
 
+#[test]
+fn what_the_documentation_shows_passes() {
+    let page = include_str!("../../../../../docs/workflows.md");
+    let examples: Vec<_> =
+        page.split("```json\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    assert!(!examples.is_empty());
+    examples.into_iter().for_each(passes);
+}
+
 pub(super) const EVERYTHING: &str = r#"{
   "name": "restock", "description": "Orders what is missing.",
   "parameters": {"type": "object", "properties": {"shop": {"type": "string"}}, "required": ["shop"]},
