@@ -59,9 +59,11 @@ impl<'a> ToolCall<'a> {
         Ok(Self { shared, step, label, written, found, params: Params { object, meta: None } })
     }
 
-    /// Whether calling the tool twice does no more than calling it once, as far as it says (C-W13).
+    /// Whether the tool is declared read-only or idempotent: calling it twice does no more than calling it once (C-W13).
     pub(super) fn is_repeatable(&self) -> bool {
-        is_repeatable(&self.found)
+        let annotations = self.found.offered.tool.annotations().and_then(|raw| RawObject::try_from(raw).ok());
+        let says = |hint| annotations.as_ref().and_then(|all| all.get(hint)?.to_bool()) == Some(true);
+        says("readOnlyHint") || says("idempotentHint")
     }
 
     /// Makes the call and answers, through the client, what is asked meanwhile. Cancel-safe: dropping the future
@@ -130,11 +132,4 @@ impl<'a> ToolCall<'a> {
     pub(super) fn useless(&self, reason: &'static str) -> StepError {
         StepError::Answer { tool: self.written.clone(), reason }
     }
-}
-
-/// Whether a tool is declared read-only or idempotent.
-pub(super) fn is_repeatable(found: &Found) -> bool {
-    let annotations = found.offered.tool.annotations().and_then(|raw| RawObject::try_from(raw).ok());
-    let says = |hint| annotations.as_ref().and_then(|all| all.get(hint)?.to_bool()) == Some(true);
-    says("readOnlyHint") || says("idempotentHint")
 }

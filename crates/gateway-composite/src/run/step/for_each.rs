@@ -5,8 +5,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     Ending,
-    attempts::Attempts,
-    call::{self, WRITTEN_LIMIT},
+    call::WRITTEN_LIMIT,
     failed, holds,
     tally::{Done, Tally},
     tried,
@@ -17,7 +16,6 @@ use crate::{
     plan::{Act, PlannedLoop, PlannedStep},
     run::shared::Shared,
     template::{ForEachScope, Scope},
-    tools::find,
 };
 
 /// How much of something that is no array is shown (C-59); a mark may stand behind it.
@@ -40,7 +38,7 @@ pub(super) async fn run(
     };
     let mut tally = Tally::new(items.len());
     let work = Work { shared, step, each, scope, items: &items };
-    let done = timeout(step.timeout, work.tried(&mut tally)).await;
+    let done = timeout(step.timeout, work.all(&mut tally)).await;
     *retries += tally.retries();
     let done = done.unwrap_or(Err(StepError::TimedOut { after: step.timeout }));
     let output = tally.output().and_then(|output| {
@@ -84,20 +82,6 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Works on all items, and on all of them again if the loop itself is to be tried again.
-    async fn tried(&self, tally: &mut Tally) -> Result<(), StepError> {
-        let found = find(self.shared.tools.as_ref(), &self.each.call.tool);
-        let is_repeatable = found.is_some_and(|found| call::is_repeatable(&found));
-        let mut attempts = Attempts::new(&self.step.on_error, is_repeatable);
-        loop {
-            match self.all(tally).await {
-                Ok(()) => return Ok(()),
-                Err(error) => attempts.pause(error).await?,
-            }
-            tally.begin_again();
-        }
-    }
-
     /// Works on all items in their order, so many at once as there may be.
     async fn all(&self, tally: &mut Tally) -> Result<(), StepError> {
         let parallel = self.each.max_parallel.clamp(1, MOST_PARALLEL);
