@@ -43,7 +43,7 @@ pub(super) fn check(steps: &[Step], findings: &mut Findings) {
             StepKind::ForEach(written) => found.extend(for_each(&place, written)),
         }
         found.extend(condition(&place, step.condition.as_deref()));
-        found.extend(on_error::check(&place, &step.on_error, &step.kind));
+        found.extend(on_error::check(&place, &step.on_error));
         found.extend(timeout(&place, step));
         for problem in found {
             findings.add(Part::Step(at), problem);
@@ -115,7 +115,7 @@ fn for_each(place: &Place, written: &ForEachStep) -> Vec<DefinitionError> {
         condition(&inner, written.step.condition.as_deref()),
     ];
     let mut problems: Vec<_> = problems.into_iter().flatten().collect();
-    problems.extend(on_error::check_calls(&inner, &written.step.on_error));
+    problems.extend(on_error::check(&inner, &written.step.on_error));
     problems.extend(bounds::time(&inner.member("timeout"), written.step.timeout));
     problems
 }

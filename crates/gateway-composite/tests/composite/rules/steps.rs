@@ -199,19 +199,6 @@ fn retries_are_bounded_and_go_with_retry_only() {
             inner(r#""onError": {"action": "retry", "retryCount": 0}"#),
             "step `a`: `step.onError.retryCount` must be at least 1 with `action: retry`",
         ),
-        (
-            each(r#""onError": {"action": "retry", "retryCount": 1}"#),
-            "step `a`: `onError.action` must not be `retry` here: a loop is not run again as a whole; let \
-             its inner step do it",
-        ),
-        (
-            bare_step(
-                r#""type": "elicitation", "message": "Sure?", "schema": {"type": "object", "properties": {}},
-                   "onError": {"action": "retry", "retryCount": 1}"#,
-            ),
-            "step `a`: `onError.action` must not be `retry` here: a question is not asked again; see \
-             `onDecline` and `onCancel`",
-        ),
     ]);
 }
 
