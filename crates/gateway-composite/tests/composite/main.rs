@@ -4,5 +4,8 @@
 
 mod corpus;
 mod decorator;
+mod fake;
+mod graphs;
 mod rules;
+mod runs;
 mod tools;
