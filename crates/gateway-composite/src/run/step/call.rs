@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, CallerError, Error, FollowUp, Origin, Outcome, Params, RawJson, RawObject, Subject, Target, View,
-    printable,
+    Call, CallerError, Error, FollowUp, Origin, Outcome, Params, PeerError, RawJson, RawObject, Subject,
+    Target, View, printable,
 };
 
 use super::{
     answer::{self, Answer, MESSAGE_LIMIT},
     failed,
-    rounds::Rounds,
+    rounds::{Rounds, visits},
 };
 use crate::{
     error::StepError,
@@ -72,25 +72,26 @@ impl<'a> ToolCall<'a> {
     /// # Errors
     /// The tool failed, or could not be called, or its answer is of no use.
     pub(super) async fn make(&self) -> Result<Answer, StepError> {
-        self.shared.charge_call()?;
         let mut rounds = Rounds::new(self);
         let mut follow_up = None;
         loop {
-            match self.dispatch(follow_up.take()).await? {
+            let required = match self.dispatch(follow_up).await? {
                 Outcome::Complete(result) => return self.read(&result),
-                Outcome::InputRequired(required) => follow_up = Some(rounds.answer(required).await?),
-                Outcome::Failed(error) => {
-                    let message = printable(&error.message(), MESSAGE_LIMIT);
-                    return Err(StepError::Peer { tool: self.written.clone(), code: error.code, message });
-                }
+                Outcome::InputRequired(required) => required,
+                Outcome::Failed(error) => match visits(&self.found.offered.downstream, &error) {
+                    Some(required) => required,
+                    None => return Err(self.refused(&error)),
+                },
                 Outcome::Task(_) => {
                     return Err(self.useless("answered with a task, which a workflow cannot wait for"));
                 }
-            }
+            };
+            follow_up = Some(rounds.answer(required).await?);
         }
     }
 
     async fn dispatch(&self, follow_up: Option<FollowUp>) -> Result<Outcome, StepError> {
+        self.shared.charge_call()?;
         let call = Call {
             target: Target::Exposed { view: View::All, subject: Subject::tool(&self.found.exposed) },
             params: self.params.clone(),
@@ -118,8 +119,13 @@ impl<'a> ToolCall<'a> {
         Ok(answer)
     }
 
+    fn refused(&self, error: &PeerError) -> StepError {
+        let message = printable(&error.message(), MESSAGE_LIMIT);
+        StepError::Peer { tool: self.written.clone(), code: error.code, message }
+    }
+
     /// The failure of a call that was not answered.
-    pub(super) fn failed(&self, error: impl Into<Error>) -> StepError {
+    fn failed(&self, error: impl Into<Error>) -> StepError {
         match error.into() {
             Error::Caller(CallerError::UnknownTool { .. }) => {
                 StepError::UnknownTool { tool: self.written.clone() }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use gateway_domain::{RawJson, RawObject, printable};
 use tokio::{task::JoinSet, time::timeout};
+use tracing::Instrument as _;
 
 use super::{
     Ending,
@@ -91,7 +92,8 @@ impl Work<'_> {
         let mut running = JoinSet::new();
         loop {
             for index in waiting.by_ref().take(parallel - running.len()) {
-                running.spawn(one(self.shared.clone(), self.step.clone(), self.scope_of(index), forgives));
+                let work = one(self.shared.clone(), self.step.clone(), self.scope_of(index), forgives);
+                running.spawn(work.in_current_span());
             }
             let Some(done) = running.join_next().await else { return Ok(()) };
             let done = done.map_err(|_| StepError::Internal)?;

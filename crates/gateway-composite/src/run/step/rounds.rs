@@ -1,10 +1,16 @@
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use gateway_domain::{Asker, ClientCapabilities, FollowUp, InputRequired, ParkId, RawJson, RawObject, State};
+use gateway_domain::{
+    Asker, ClientCapabilities, DownstreamName, FollowUp, InputRequired, ParkId, PeerError, RawJson,
+    RawObject, State,
+};
 use tokio::time::sleep;
 
 use super::call::ToolCall;
-use crate::{error::StepError, run::shared::Shared};
+use crate::{
+    error::StepError,
+    run::{members::Members, shared::Shared},
+};
 
 /// How often one call may ask.
 const MOST_ROUNDS: u32 = 16;
@@ -19,15 +25,17 @@ pub(super) struct Rounds<'a> {
     call: &'a ToolCall<'a>,
     left: u32,
     pace: Duration,
+    /// The URLs that the user has agreed to open.
+    opened: BTreeSet<String>,
 }
 
 impl<'a> Rounds<'a> {
     pub(super) fn new(call: &'a ToolCall<'a>) -> Self {
-        Self { call, left: MOST_ROUNDS, pace: PACE }
+        Self { call, left: MOST_ROUNDS, pace: PACE, opened: BTreeSet::new() }
     }
 
-    /// Has the client answer what is required, and gives what the call goes on with. Cancel-safe: dropping the future
-    /// takes the questions back.
+    /// Has the client answer what is required, and gives what the call goes on with. A user who has agreed to open a
+    /// URL is not asked for it again but waited for. Cancel-safe: dropping the future takes the questions back.
     ///
     /// # Errors
     /// It asks too much or too often, or for what this client cannot be asked.
@@ -35,14 +43,13 @@ impl<'a> Rounds<'a> {
         let InputRequired { asker, requests, state } = required;
         let parked = Parked::of(self.call.shared, &state);
         let asker = asker.ok_or(StepError::Internal)?;
-        self.left = self.left.checked_sub(1).ok_or_else(|| self.call.useless("asks too often"))?;
-        let responses = match requests.filter(|requests| !requests.is_empty()) {
-            Some(requests) => self.ask(&asker, &requests).await?,
-            None => {
-                sleep(self.pace).await;
-                self.pace = (self.pace * 2).min(SLOWEST_PACE);
-                RawObject::empty()
+        let requests = requests.unwrap_or_default();
+        let responses = match self.repeated(&requests, &state) {
+            Some(responses) => {
+                self.slow_down().await;
+                responses
             }
+            None => self.round(&asker, &requests).await?,
         };
         // Nothing waits for a refusal: without what was asked for, the call would only come to the same again.
         if matches!(state, State::Afresh) && !is_accepted(&responses) {
@@ -50,6 +57,39 @@ impl<'a> Rounds<'a> {
         }
         parked.resume();
         Ok(FollowUp { asker, state, responses })
+    }
+
+    async fn round(&mut self, asker: &Asker, requests: &RawObject) -> Result<RawObject, StepError> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| self.call.useless("asks too often"))?;
+        if requests.is_empty() {
+            self.slow_down().await;
+            return Ok(RawObject::empty());
+        }
+        let responses = self.ask(asker, requests).await?;
+        if is_accepted(&responses) {
+            self.opened.extend(requests.iter().filter_map(|(_, request)| url(request)));
+        }
+        Ok(responses)
+    }
+
+    async fn slow_down(&mut self) {
+        sleep(self.pace).await;
+        self.pace = (self.pace * 2).min(SLOWEST_PACE);
+    }
+
+    /// The answers to what is only asked because the user is not done at a URL yet. A call that waits asks each thing
+    /// once: what it asks again is another question.
+    fn repeated(&self, requests: &RawObject, state: &State) -> Option<RawObject> {
+        if matches!(state, State::Parked(_)) || requests.is_empty() {
+            return None;
+        }
+        let is_repeated = |request| url(request).is_some_and(|url| self.opened.contains(&url));
+        if !requests.iter().all(|(_, request)| is_repeated(request)) {
+            return None;
+        }
+        let accepted = Members::new().with("action", &RawJson::string("accept")).finish().ok()?;
+        let answers = requests.iter().fold(Members::new(), |all, (key, _)| all.with(&key, accepted.raw()));
+        answers.finish().ok()
     }
 
     async fn ask(&self, asker: &Asker, requests: &RawObject) -> Result<RawObject, StepError> {
@@ -117,6 +157,33 @@ impl Drop for Parked<'_> {
 }
 
 pub(super) const ELICIT: &str = "elicitation/create";
+
+/// JSON-RPC's code of a call that fails for want of a visit to a URL (2025-11-25).
+const URL_REQUIRED: i64 = -32042;
+
+/// The visits that a downstream fails a call for want of, as one that asks for them (protocol.md §20.6); `None`: it
+/// fails for another reason.
+pub(super) fn visits(downstream: &DownstreamName, error: &PeerError) -> Option<InputRequired> {
+    if error.code != URL_REQUIRED {
+        return None;
+    }
+    let listed = error.raw.get_object("data")?.get("elicitations")?.elements(MOST_QUESTIONS)?;
+    let mut requests = Members::new();
+    for (place, params) in listed.into_iter().enumerate() {
+        let params = RawObject::try_from(params).ok()?.edit().set("mode", br#""url""#).finish();
+        let request = Members::new().with("method", &RawJson::string(ELICIT)).with("params", &params);
+        requests.add(&format!("url{}", place + 1), request.finish().ok()?.raw());
+    }
+    let requests = requests.finish().ok().filter(|requests| !requests.is_empty())?;
+    let asker = Some(Asker::Downstream(downstream.clone()));
+    Some(InputRequired { asker, requests: Some(requests), state: State::Afresh })
+}
+
+/// Where a question sends the user.
+fn url(request: RawJson) -> Option<String> {
+    let params = RawObject::try_from(request).ok()?.get_object("params")?;
+    (params.get_text("mode").as_deref() == Some("url")).then(|| params.get_text("url"))?
+}
 
 /// Why a client cannot be asked this; `None`: it can.
 fn obstacle(can: &ClientCapabilities, request: &RawObject) -> Option<&'static str> {
