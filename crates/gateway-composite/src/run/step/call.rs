@@ -8,7 +8,8 @@ use gateway_domain::{
 use super::{
     answer::{self, Answer, MESSAGE_LIMIT},
     failed,
-    rounds::{Rounds, visits},
+    inquiry::visits,
+    rounds::Rounds,
 };
 use crate::{
     error::StepError,
@@ -28,7 +29,7 @@ pub(super) struct ToolCall<'a> {
     /// Whose questions they are: the step's, or those of an item of its loop.
     pub(super) label: String,
     /// As the step names it.
-    pub(super) written: &'a Arc<str>,
+    written: &'a Arc<str>,
     found: Found,
     params: Params,
 }
@@ -72,6 +73,7 @@ impl<'a> ToolCall<'a> {
     /// # Errors
     /// The tool failed, or could not be called, or its answer is of no use.
     pub(super) async fn make(&self) -> Result<Answer, StepError> {
+        self.shared.charge_call()?;
         let mut rounds = Rounds::new(self);
         let mut follow_up = None;
         loop {
@@ -91,7 +93,6 @@ impl<'a> ToolCall<'a> {
     }
 
     async fn dispatch(&self, follow_up: Option<FollowUp>) -> Result<Outcome, StepError> {
-        self.shared.charge_call()?;
         let call = Call {
             target: Target::Exposed { view: View::All, subject: Subject::tool(&self.found.exposed) },
             params: self.params.clone(),

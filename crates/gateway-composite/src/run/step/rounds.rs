@@ -1,21 +1,17 @@
 use std::{collections::BTreeSet, time::Duration};
 
-use gateway_domain::{
-    Asker, ClientCapabilities, DownstreamName, FollowUp, InputRequired, ParkId, PeerError, RawJson,
-    RawObject, State,
-};
+use gateway_domain::{Asker, FollowUp, InputRequired, RawJson, RawObject, State};
 use tokio::time::sleep;
 
-use super::call::ToolCall;
-use crate::{
-    error::StepError,
-    run::{members::Members, shared::Shared},
+use super::{
+    call::ToolCall,
+    inquiry::{MOST_QUESTIONS, is_accepted, labelled, obstacle, url},
+    parked::Parked,
 };
+use crate::{error::StepError, run::members::Members};
 
 /// How often one call may ask.
 const MOST_ROUNDS: u32 = 16;
-/// How much it may ask at once.
-const MOST_QUESTIONS: usize = 16;
 /// How long a call that is only to be made again waits for that, and how much longer the next time.
 const PACE: Duration = Duration::from_millis(250);
 const SLOWEST_PACE: Duration = Duration::from_secs(8);
@@ -35,10 +31,10 @@ impl<'a> Rounds<'a> {
     }
 
     /// Has the client answer what is required, and gives what the call goes on with. A user who has agreed to open a
-    /// URL is not asked for it again but waited for. Cancel-safe: dropping the future takes the questions back.
+    /// URL is not asked for it again but waited for, as long as the step may take. Cancel-safe: dropping the future takes the questions back.
     ///
     /// # Errors
-    /// It asks too much or too often, or for what this client cannot be asked.
+    /// It asks too much or too often, or for what this client cannot be asked, or the run may not make more calls.
     pub(super) async fn answer(&mut self, required: InputRequired) -> Result<FollowUp, StepError> {
         let InputRequired { asker, requests, state } = required;
         let parked = Parked::of(self.call.shared, &state);
@@ -55,6 +51,8 @@ impl<'a> Rounds<'a> {
         if matches!(state, State::Afresh) && !is_accepted(&responses) {
             return Err(StepError::Declined);
         }
+        // With an answer it is a call once more; one that may not be made leaves nothing behind.
+        self.call.shared.charge_call()?;
         parked.resume();
         Ok(FollowUp { asker, state, responses })
     }
@@ -96,9 +94,10 @@ impl<'a> Rounds<'a> {
         if requests.len() > MOST_QUESTIONS {
             return Err(self.call.useless("asks too much at once"));
         }
-        let exchange = self.call.shared.exchange();
+        let shared = self.call.shared;
+        let exchange = shared.exchange();
         let can = exchange.here();
-        let mut labelled = requests.edit();
+        let mut shown = requests.edit();
         for (key, request) in requests.iter() {
             let request = RawObject::try_from(request).ok();
             let request =
@@ -106,109 +105,12 @@ impl<'a> Rounds<'a> {
             if let Some(reason) = obstacle(&can, &request) {
                 return Err(self.call.useless(reason));
             }
-            if let Some(request) = self.labelled(asker, &request) {
-                labelled = labelled.set(&key, request.as_bytes());
+            if let Some(request) = labelled(asker, &request).filter(|_| shared.config.label_questions) {
+                shown = shown.set(&key, request.as_bytes());
             }
         }
-        let labelled = RawObject::try_from(labelled.finish()).unwrap_or_else(|_| requests.clone());
-        self.call.shared.ask(&self.call.label, &labelled).await
+        // An object with members set is one.
+        let shown = RawObject::try_from(shown.finish()).map_err(|_| StepError::Internal)?;
+        shared.ask(&self.call.label, &shown).await
     }
-
-    /// The question with its asker in front of what the user reads, since to the client the workflow asks.
-    fn labelled(&self, asker: &Asker, request: &RawObject) -> Option<RawJson> {
-        if !self.call.shared.config.label_questions || request.get_text("method").as_deref() != Some(ELICIT) {
-            return None;
-        }
-        let params = request.get_object("params")?;
-        let message = RawJson::string(&format!("[{asker}] {}", params.get_text("message")?));
-        let params = params.edit().set("message", message.as_bytes()).finish();
-        Some(request.edit().set("params", params.as_bytes()).finish())
-    }
-}
-
-/// A call that waits for its follow-up in the registry's keeping. Dropped without one, it is given up there at once
-/// rather than when its time is over.
-struct Parked<'a> {
-    shared: &'a Shared,
-    park: Option<ParkId>,
-}
-
-impl<'a> Parked<'a> {
-    fn of(shared: &'a Shared, state: &State) -> Self {
-        let park = match state {
-            State::Parked(park) => Some(park.clone()),
-            State::None | State::Own(_) | State::Waiting(_) | State::Afresh => None,
-        };
-        Self { shared, park }
-    }
-
-    /// The follow-up is on its way.
-    fn resume(mut self) {
-        self.park = None;
-    }
-}
-
-impl Drop for Parked<'_> {
-    fn drop(&mut self) {
-        if let Some(park) = &self.park {
-            self.shared.abandon(park);
-        }
-    }
-}
-
-pub(super) const ELICIT: &str = "elicitation/create";
-
-/// JSON-RPC's code of a call that fails for want of a visit to a URL (2025-11-25).
-const URL_REQUIRED: i64 = -32042;
-
-/// The visits that a downstream fails a call for want of, as one that asks for them (protocol.md §20.6); `None`: it
-/// fails for another reason.
-pub(super) fn visits(downstream: &DownstreamName, error: &PeerError) -> Option<InputRequired> {
-    if error.code != URL_REQUIRED {
-        return None;
-    }
-    let listed = error.raw.get_object("data")?.get("elicitations")?.elements(MOST_QUESTIONS)?;
-    let mut requests = Members::new();
-    for (place, params) in listed.into_iter().enumerate() {
-        let params = RawObject::try_from(params).ok()?.edit().set("mode", br#""url""#).finish();
-        let request = Members::new().with("method", &RawJson::string(ELICIT)).with("params", &params);
-        requests.add(&format!("url{}", place + 1), request.finish().ok()?.raw());
-    }
-    let requests = requests.finish().ok().filter(|requests| !requests.is_empty())?;
-    let asker = Some(Asker::Downstream(downstream.clone()));
-    Some(InputRequired { asker, requests: Some(requests), state: State::Afresh })
-}
-
-/// Where a question sends the user.
-fn url(request: RawJson) -> Option<String> {
-    let params = RawObject::try_from(request).ok()?.get_object("params")?;
-    (params.get_text("mode").as_deref() == Some("url")).then(|| params.get_text("url"))?
-}
-
-/// Why a client cannot be asked this; `None`: it can.
-fn obstacle(can: &ClientCapabilities, request: &RawObject) -> Option<&'static str> {
-    let params = request.get_object("params").unwrap_or_default();
-    let (can, reason) = match request.get_text("method").as_deref() {
-        Some(ELICIT) if params.get_text("mode").as_deref() == Some("url") => {
-            (can.elicits_urls(), "sends the user to a URL, and the client has not declared that it can")
-        }
-        Some(ELICIT) => (can.elicits_forms(), "asks the user, and the client has not declared that it can"),
-        Some("sampling/createMessage") if params.contains("tools") || params.contains("toolChoice") => {
-            (can.samples_with_tools(), "asks for sampling with tools, which the client has not declared")
-        }
-        Some("sampling/createMessage") => {
-            (can.samples(), "asks for sampling, which the client has not declared")
-        }
-        Some("roots/list") => (can.has_roots(), "asks for roots, which the client has not declared"),
-        _ => (false, "asks what no client is asked"),
-    };
-    (!can).then_some(reason)
-}
-
-/// Whether nobody said no.
-fn is_accepted(responses: &RawObject) -> bool {
-    responses.iter().all(|(_, answer)| {
-        let action = RawObject::try_from(answer).ok().and_then(|answer| answer.get_text("action"));
-        action.is_none_or(|action| action == "accept")
-    })
 }
