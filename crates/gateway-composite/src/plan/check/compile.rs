@@ -140,11 +140,19 @@ fn question(
     let schema = compiler.schema(&place.member("schema"), Some(&written.schema));
     Some(PlannedQuestion {
         message: message?,
-        requested: written.schema.clone(),
+        requested: requested(&written.schema),
         schema: schema??,
         on_decline: written.on_decline,
         on_cancel: written.on_cancel,
     })
+}
+
+/// A form as clients are shown it: they insist on `properties`, even if there are none.
+fn requested(schema: &RawObject) -> RawObject {
+    if schema.contains("properties") {
+        return schema.clone();
+    }
+    RawObject::try_from(schema.edit().set("properties", "{}").finish()).unwrap_or_else(|_| schema.clone())
 }
 
 fn for_each(compiler: &mut Compiler<'_>, place: &Place, written: &ForEachStep) -> Option<PlannedLoop> {
@@ -203,7 +211,7 @@ fn property(
     };
     if written.default.is_some() {
         // The default takes the place of whatever is missing in it (C-71).
-        compiler.mentions[before..].iter_mut().for_each(|mention| mention.reference.may_be_missing = true);
+        compiler.mentions[before..].iter_mut().for_each(|mention| mention.is_replaced = true);
     }
     Some(PlannedProperty {
         name: name.clone(),
@@ -234,7 +242,8 @@ impl Compiler<'_> {
     }
 
     fn mention(&mut self, place: Place, reference: Reference) {
-        self.mentions.push(Mention { part: self.part, item: self.item.clone(), place, reference });
+        let (part, item) = (self.part, self.item.clone());
+        self.mentions.push(Mention { part, item, place, is_replaced: false, reference });
     }
 
     /// `Some(None)`: there is no condition.

@@ -14,8 +14,12 @@ use crate::definition::{ErrorAction, ForEachStep, Handler, Place, Step, StepKind
 /// Looks whether the default results of steps hold what others refer to.
 pub(super) fn check(steps: &[Step], graph: &Graph, mentions: &[Mention], findings: &mut Findings) {
     let mut told = HashSet::new();
-    for mention in mentions.iter().filter(|mention| !mention.reference.may_be_missing) {
-        let path: Vec<&str> = mention.path().collect();
+    for mention in mentions.iter().filter(|mention| !mention.is_replaced) {
+        let mut path: Vec<&str> = mention.path().collect();
+        if mention.reference.may_be_missing {
+            // Only the last part may be: nothing can be looked up in what is missing.
+            path.pop();
+        }
         let ["steps", id, "output", way @ ..] = &*path else { continue };
         let Some(at) = graph.place(id) else { continue };
         let step = Place::step(id, at);

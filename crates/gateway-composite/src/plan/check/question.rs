@@ -54,10 +54,9 @@ impl Form<'_> {
         }
         unknown(&self.place, self.schema, FORM, problems);
         let place = self.place.member("properties");
-        let Some(properties) = self.schema.get_object("properties") else {
-            problems.push(place.problem("is required, and must be an object of the form's fields"));
-            return;
-        };
+        // Without any it is a question of yes or no. That it is no valid schema is said where it is compiled.
+        let properties = self.schema.get("properties").unwrap_or_else(|| RawObject::empty().raw().clone());
+        let Ok(properties) = RawObject::try_from(properties) else { return };
         for (name, field) in properties.iter() {
             check_field(&place.member(&name), &field, problems);
         }
