@@ -5,6 +5,7 @@
 mod corpus;
 mod decorator;
 mod fake;
+mod fuzzed;
 mod graphs;
 mod rules;
 mod runs;
