@@ -7,6 +7,7 @@ mod decorator;
 mod fake;
 mod fuzzed;
 mod graphs;
+mod live;
 mod rules;
 mod runs;
 mod tools;
