@@ -4,5 +4,9 @@
 
 mod corpus;
 mod decorator;
+mod fake;
+mod fuzzed;
+mod graphs;
 mod rules;
+mod runs;
 mod tools;
