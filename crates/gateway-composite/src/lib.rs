@@ -33,6 +33,6 @@ pub use plan::Workflow;
 pub use run::{Composer, ComposerConfig, Run, RunContext, Turn, WorkflowResult};
 pub use state::{MemoryStore, RunRecord, RunStatus, StateError, StateStore, StepRecord, StepStatus};
 pub use tools::{
-    Definitions, RoutingTable, ToolNameConflict, convert_workflow_defs_to_tools,
+    Definitions, RoutingTable, SessionTools, ToolNameConflict, convert_workflow_defs_to_tools,
     filter_workflow_defs_for_session, validate_no_tool_conflicts,
 };
