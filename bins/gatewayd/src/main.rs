@@ -15,6 +15,7 @@ mod log;
 mod memory;
 mod reload;
 mod topology;
+mod workflows;
 
 use std::{io, process::ExitCode, time::Duration};
 

@@ -1,8 +1,8 @@
 use std::process::ExitCode;
 
 use gateway_domain::{
-    Call, Caller, CallerError, ClientCapabilities, Directory as _, Era, Error, Exchange, Outcome, Params,
-    RawJson, RawObject, SessionKey, Subject, Target, View, printable,
+    Call, Caller, CallerError, ClientCapabilities, Directory as _, Dispatcher as _, Era, Error, Exchange,
+    Outcome, Params, RawJson, RawObject, SessionKey, Subject, Target, View, printable,
 };
 
 use crate::{
@@ -28,7 +28,7 @@ pub(super) async fn run(
     };
     let called = with_gateway(Gateway::start_for(config, exchange())?, stop, async |gateway| {
         wait_for(gateway, config, name).await;
-        gateway.dispatcher.dispatch(call(name, &arguments)).await
+        gateway.offered.dispatch(call(name, &arguments)).await
     });
     let Some(outcome) = called.await else { return Ok(ExitCode::from(FAILED)) };
     report(name, outcome).map(ExitCode::from)
@@ -73,8 +73,8 @@ async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
     let appeared = async {
         let mut seen = 0;
         let session = exchange().session;
-        while gateway.catalog.tool(&View::All, &Caller::anonymous(), &session, name).is_none() {
-            seen = gateway.catalog.changed(&View::All, seen).await;
+        while gateway.offered.tool(&View::All, &Caller::anonymous(), &session, name).is_none() {
+            seen = gateway.offered.changed(&View::All, seen).await;
         }
     };
     tokio::select! {

@@ -38,7 +38,7 @@ async fn list(gateway: &Gateway) -> Result<Vec<RawJson>, gateway_domain::Error> 
     let mut cursor = None;
     loop {
         let page = gateway
-            .catalog
+            .offered
             .list(ListKind::Tools, &View::All, &Caller::anonymous(), &exchange, cursor.as_deref())
             .await?;
         tools.extend(page.items.elements(usize::MAX).unwrap_or_default());

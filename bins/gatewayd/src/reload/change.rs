@@ -80,6 +80,7 @@ fn runs(downstream: &Downstream) -> Downstream {
     downstream.public_tool_list = true;
     downstream.tools.allow.clear();
     downstream.tools.deny.clear();
+    downstream.tools.workflows.clear();
     downstream
 }
 
@@ -111,6 +112,7 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
     note(old.names != new.names, "names");
     note(old.lists != new.lists, "lists");
     note(old.questions != new.questions, "questions");
+    note(old.runs != new.runs, "runs");
     note(old.extensions != new.extensions, "extensions");
     note(old.log != new.log, "log");
     let mut kept = Config {
@@ -118,6 +120,7 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
         lists: old.lists,
         log: old.log.clone(),
         questions: old.questions.clone(),
+        runs: old.runs,
         extensions: old.extensions.clone(),
         ..new.clone()
     };
