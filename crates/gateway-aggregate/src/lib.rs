@@ -8,6 +8,7 @@
 //! | [`build`] | puts every tool under `downstream__tool` and merges all listings into one sorted [`Catalog`]; strict, the first fault is the result |
 //! | [`page`] | cuts a page out of a catalogue, with a cursor that survives additions and removals |
 //! | [`page_of`] | the same for any other list that is sorted by its names |
+//! | [`after`] | tells after which name the page of a cursor begins |
 //! | [`resolve`] | takes a called name apart again |
 //! | [`Ownership`] | tells whose a resource URI is, and marks it reversibly where several downstreams have it |
 //! | [`merge_instructions`] | puts the instructions of all under headings, within a limit |
@@ -62,6 +63,6 @@ pub use gateway_domain::{
 };
 pub use instructions::merge_instructions;
 pub use listing::Listing;
-pub use page::{CursorFault, PageError, page, page_of};
+pub use page::{CursorFault, PageError, after, page, page_of};
 pub use resolve::{ResolveError, resolve};
 pub use uri::{Effort, Owned, Owners, Ownership, UriTemplate, has_scheme, mark_uri, unmark_uri};

@@ -46,6 +46,15 @@ pub fn page_of<'a, T>(
     Ok((shown, next.unwrap_or_default()))
 }
 
+/// The name after which the page of a cursor begins; `None`: at the beginning. For whoever puts more entries between
+/// those of a page that has been cut already.
+///
+/// # Errors
+/// [`PageError::Cursor`], for the cursors that [`page`] refuses.
+pub fn after(cursor: &str) -> Result<Option<String>, PageError> {
+    decode(cursor)
+}
+
 /// Why there is no page. Both are the caller's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
@@ -161,6 +170,14 @@ mod tests {
         check(&["", "\0", "a"], AFTER_EMPTY_NAME, 1, Ok((&["\0"], "AA")));
         check(&[""], "", 1, Ok((&[""], "")));
         assert!(String::from_utf8(URL_SAFE_NO_PAD.decode(AFTER_EMPTY_NAME).expect("base64url")).is_err());
+    }
+
+    #[test]
+    fn a_cursor_says_after_which_name_its_page_begins() {
+        for (cursor, name) in [("", None), ("YV9fYg", Some("a__b")), (AFTER_EMPTY_NAME, Some(""))] {
+            assert_eq!(after(cursor), Ok(name.map(str::to_owned)));
+        }
+        assert_eq!(after("a.b"), Err(PageError::Cursor(CursorFault::Encoding)));
     }
 
     #[test]

@@ -88,6 +88,9 @@ pub enum WorkflowError {
         /// The bound.
         limit: u64,
     },
+    /// The composer has a bug.
+    #[error("internal error; please report it")]
+    Internal,
 }
 
 impl WorkflowError {
@@ -104,6 +107,7 @@ impl WorkflowError {
             Self::CircularDependency { .. } => "circular_dependency",
             Self::DependencyNotMet { .. } => "dependency_not_met",
             Self::LimitExceeded { .. } => "limit_exceeded",
+            Self::Internal => "internal",
         }
     }
 }
@@ -223,4 +227,7 @@ pub enum StepError {
         /// The bound.
         limit: u64,
     },
+    /// The composer has a bug. Never forgiven.
+    #[error("internal error; please report it")]
+    Internal,
 }

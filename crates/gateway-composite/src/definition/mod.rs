@@ -2,6 +2,7 @@
 //! checks the rest.
 
 mod error;
+mod place;
 mod read;
 
 use std::{sync::Arc, time::Duration};
@@ -9,6 +10,7 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
+pub(crate) use self::place::Place;
 
 /// A workflow as it is written (C-24).
 #[derive(Debug, Clone, PartialEq)]

@@ -1,81 +1,90 @@
 //! Workflows in front of a live catalogue: for each caller those that can run, listed and called like any tool.
 
+mod availability;
 mod directory;
 mod dispatch;
+mod executor;
+mod merged;
+mod offered;
 mod sessions;
+mod shared;
+mod status;
 mod suspended;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use gateway_domain::{Caller, Directory, Dispatcher, Exchange, Sessions};
+use tokio::sync::watch;
 
-use crate::{run::Composer, tools::Definitions};
+pub use self::status::{Remark, WorkflowStatus};
+use self::{executor::Calls, offered::Offered, shared::Shared, suspended::Suspended};
+use crate::{error::WorkflowError, run::Composer, tools::Definitions};
 
 /// A [`Directory`], a [`Dispatcher`] and [`Sessions`] around those of a catalogue. Clones share everything.
 #[derive(Clone)]
 pub struct LiveWorkflows {
-    #[expect(dead_code, reason = "the contract")]
-    inner: Arc<Inner>,
-}
-
-#[expect(dead_code, reason = "the contract")]
-struct Inner {
-    directory: Arc<dyn Directory>,
-    calls: Arc<dyn Dispatcher>,
+    shared: Arc<Shared>,
     sessions: Arc<dyn Sessions>,
-    composer: Composer,
-    /// How long a run waits for the answers of a client that has been asked.
-    question_time: Duration,
+    /// What is offered now; whoever waits for changes of the catalogue waits for another one of these too.
+    offered: Arc<watch::Sender<Arc<Offered>>>,
 }
 
-impl std::fmt::Debug for LiveWorkflows {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveWorkflows").finish_non_exhaustive()
+impl fmt::Debug for LiveWorkflows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveWorkflows").field("offered", &self.offered()).finish_non_exhaustive()
     }
-}
-
-/// A workflow for one caller.
-#[derive(Debug, Clone)]
-pub struct WorkflowStatus {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Why the caller is not shown it; `None`: it is.
-    pub hidden: Option<Remark>,
-    /// What the author may want to know (C-W13).
-    pub remarks: Vec<Remark>,
-}
-
-/// One sentence about a workflow, and the step that it is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
-    /// The step's id.
-    pub step: Option<Arc<str>>,
-    /// The sentence.
-    pub text: String,
 }
 
 impl LiveWorkflows {
     /// Puts workflows in front of a catalogue. `calls` answers what is no workflow's; what steps call goes through the
-    /// composer's own dispatcher. Must be called within a tokio runtime.
+    /// composer's own dispatcher. A run that has asked its client is cancelled if that has not answered within
+    /// `question_time`. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`WorkflowError::InvalidDefinition`]: a workflow asks the user, and nobody is there who could (C-40).
     pub fn new(
         directory: Arc<dyn Directory>,
         calls: Arc<dyn Dispatcher>,
         sessions: Arc<dyn Sessions>,
         composer: Composer,
         question_time: Duration,
-        _definitions: Definitions,
-    ) -> Self {
-        Self { inner: Arc::new(Inner { directory, calls, sessions, composer, question_time }) }
+        definitions: Definitions,
+    ) -> Result<Self, WorkflowError> {
+        offered::check(&definitions, &composer)?;
+        let suspended = Suspended::new(question_time);
+        let shared = Arc::new(Shared { directory, calls: Calls(calls), composer, suspended });
+        let offered = Offered::new(0, definitions, &shared);
+        let offered = Arc::new(watch::Sender::new(Arc::new(offered)));
+        Ok(Self { shared, sessions, offered })
     }
 
-    /// Offers these workflows from now on. Runs that have begun go on as they began.
-    pub fn replace(&self, _definitions: Definitions) {}
-
-    /// All workflows as a caller sees them, in the order of their names.
-    pub fn status(&self, _caller: &Caller, _exchange: &Exchange) -> Vec<WorkflowStatus> {
-        Vec::new()
+    /// Offers these workflows from now on. Runs that have begun go on as they began, also those of workflows that are
+    /// not there any more.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; then everything stays as it was.
+    pub fn replace(&self, definitions: Definitions) -> Result<(), WorkflowError> {
+        offered::check(&definitions, &self.shared.composer)?;
+        self.offered.send_modify(|offered| {
+            let number = offered.number.saturating_add(1);
+            *offered = Arc::new(Offered::new(number, definitions, &self.shared));
+        });
+        Ok(())
     }
 
-    /// Cancels all runs and takes no more.
-    pub async fn close(&self) {}
+    /// All workflows as a caller sees them now, in the order of their names. Waits for no downstream.
+    pub fn status(&self, caller: &Caller, exchange: &Exchange) -> Vec<WorkflowStatus> {
+        let offered = self.offered();
+        let outlook = self.shared.outlook(caller, &exchange.session);
+        offered.definitions.values().map(|workflow| status::of(workflow, &offered, &outlook)).collect()
+    }
+
+    /// Cancels all runs, those included that wait for a client, and takes no more.
+    pub async fn close(&self) {
+        self.shared.suspended.close();
+    }
+
+    fn offered(&self) -> Arc<Offered> {
+        self.offered.borrow().clone()
+    }
 }

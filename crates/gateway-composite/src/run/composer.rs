@@ -1,11 +1,21 @@
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use gateway_domain::{Dispatcher, Error, RawObject};
+use gateway_domain::{CallerError, Dispatcher, Error, InternalError, RawJson, RawObject};
+use tokio::{sync::watch, time::sleep};
+use tracing::Instrument as _;
 
-use super::{Run, RunContext};
+use super::{
+    Run, RunContext,
+    course::Course,
+    ledger::Ledger,
+    register::{Register, Running, Stop},
+    scribe,
+    shared::Shared,
+};
 use crate::{
+    definition::ErrorAction,
     observe::Observer,
-    plan::Workflow,
+    plan::{Act, Workflow},
     state::{MemoryStore, RunRecord, StateError, StateStore},
 };
 
@@ -48,14 +58,15 @@ impl Default for ComposerConfig {
 /// Runs workflows over the tools of a dispatcher. Clones share everything.
 #[derive(Clone)]
 pub struct Composer {
-    pub(crate) calls: Arc<dyn Dispatcher>,
-    pub(crate) store: Arc<dyn StateStore>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    calls: Arc<dyn Dispatcher>,
+    store: Arc<dyn StateStore>,
+    observer: Option<Arc<dyn Observer>>,
     pub(crate) config: Arc<ComposerConfig>,
+    register: Arc<Register>,
 }
 
-impl std::fmt::Debug for Composer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Composer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Composer").field("config", &self.config).finish_non_exhaustive()
     }
 }
@@ -64,7 +75,13 @@ impl Composer {
     /// A composer whose steps call through `calls`, which is the whole pipeline of a caller's own calls. Records are
     /// kept in memory and nobody observes.
     pub fn new(config: ComposerConfig, calls: Arc<dyn Dispatcher>) -> Self {
-        Self { calls, store: Arc::new(MemoryStore), observer: None, config: Arc::new(config) }
+        Self {
+            calls,
+            store: Arc::new(MemoryStore::new()),
+            observer: None,
+            config: Arc::new(config),
+            register: Arc::default(),
+        }
     }
 
     /// The same with records kept elsewhere.
@@ -83,24 +100,42 @@ impl Composer {
     /// within a tokio runtime; the run goes on by itself until it ends or is dropped.
     ///
     /// # Errors
-    /// [`gateway_domain::CallerError::Overloaded`] if there are too many runs,
-    /// [`gateway_domain::CallerError::MissingCapability`] if it is certain that the user has to be asked and cannot.
-    /// Arguments that do not fit end the run at once instead.
+    /// [`CallerError::Overloaded`] if there are too many runs, [`CallerError::MissingCapability`] if it is certain
+    /// that the user has to be asked and cannot, [`CallerError::SessionClosed`] after [`Self::close`]. Arguments that
+    /// do not fit end the run at once instead.
     pub fn begin(
         &self,
-        _workflow: Arc<Workflow>,
-        _arguments: RawObject,
-        _context: RunContext,
+        workflow: Arc<Workflow>,
+        arguments: RawObject,
+        context: RunContext,
     ) -> Result<Run, Error> {
-        Err(gateway_domain::InternalError { what: "nothing runs yet" }.into())
+        if surely_asks(&workflow) && !(self.config.can_ask && context.exchange.here().elicits_forms()) {
+            return Err(cannot_ask());
+        }
+        let limit = workflow.timeout.min(self.config.max_time);
+        let shared = Arc::new(Shared::new(workflow, context, self.calls.clone(), self.config.clone()));
+        let (stop, ledger) = (Stop::new(), Ledger::new(&shared, self.observer.clone()));
+        let running = Running { stop: stop.clone(), record: ledger.watch() };
+        let place = self.register.enter(&shared.caller, running, &self.config)?;
+        let (result, receiver) = watch::channel(None);
+        let slips = shared.desk.watch();
+        let run = Run { shared: shared.clone(), stop: stop.clone(), slips, result: receiver };
+        let scribe = tokio::spawn(scribe::keep(self.store.clone(), ledger.watch()).in_current_span());
+        let deadline = Box::pin(sleep(limit));
+        let course = Course { shared, arguments, ledger, stop, limit, deadline, scribe, place, result };
+        tokio::spawn(course.run().in_current_span());
+        Ok(run)
     }
 
     /// What is known about a run.
     ///
     /// # Errors
-    /// It is not known.
+    /// The id is empty, it is not known, or the store fails.
     pub async fn status(&self, id: &str) -> Result<RunRecord, StateError> {
-        self.store.load(id).await
+        match self.register.get(id) {
+            Some(running) => Ok(running.record.borrow().clone()),
+            None => self.store.load(id).await,
+        }
     }
 
     /// The runs that have not ended, oldest first.
@@ -108,14 +143,51 @@ impl Composer {
     /// # Errors
     /// The store fails.
     pub async fn active(&self) -> Result<Vec<RunRecord>, StateError> {
-        self.store.list_active().await
+        // What is going on here is known here first.
+        let here = self.register.records();
+        let mut records = self.store.list_active().await?;
+        records.retain(|stored| here.iter().all(|record| record.id != stored.id));
+        records.extend(here.into_iter().filter(|record| !record.status.is_final()));
+        records.sort_by_key(|record| record.started);
+        Ok(records)
     }
 
     /// Cancels a run: what its steps have called is cancelled too (C-W2).
     ///
     /// # Errors
-    /// It is not known, or has ended (C-76).
+    /// It is not known here, or has ended (C-76).
     pub async fn cancel(&self, id: &str) -> Result<(), StateError> {
-        Err(StateError::NotFound { id: id.into() })
+        let ended = |status| StateError::Ended { id: id.into(), status };
+        if let Some(running) = self.register.get(id) {
+            return running.stop.cancel().map_err(ended);
+        }
+        let record = self.store.load(id).await?;
+        match record.status.is_final() {
+            true => Err(ended(record.status)),
+            // Of another process, or of one that is no more.
+            false => Err(StateError::NotFound { id: record.id }),
+        }
+    }
+
+    /// Cancels all runs, takes no more, and waits until none is left.
+    pub async fn close(&self) {
+        self.register.close().await;
+    }
+}
+
+/// Whether a run asks the user whatever happens, unless it fails before.
+fn surely_asks(workflow: &Workflow) -> bool {
+    workflow.steps.iter().any(|step| {
+        matches!(step.act, Act::Ask(_))
+            && step.condition.is_none()
+            && step.on_error.action != ErrorAction::Continue
+    })
+}
+
+fn cannot_ask() -> Error {
+    let forms = r#"{"elicitation":{"form":{}}}"#;
+    match RawJson::parse(forms) {
+        Ok(required) => CallerError::MissingCapability { required }.into(),
+        Err(_) => InternalError { what: "the capability that is missing has no name" }.into(),
     }
 }

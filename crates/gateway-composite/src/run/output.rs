@@ -6,7 +6,6 @@ use crate::{error::WorkflowError, plan::PlannedOutput, template::Scope};
 ///
 /// # Errors
 /// A property has no value and no default, or a required one is not there.
-#[expect(dead_code, reason = "the contract")]
 pub(crate) fn build(_planned: &PlannedOutput, _scope: &Scope) -> Result<RawObject, WorkflowError> {
     Ok(RawObject::empty())
 }

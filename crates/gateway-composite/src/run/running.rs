@@ -1,13 +1,20 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc, time::Duration};
 
 use gateway_domain::{Exchange, RawObject};
+use tokio::{sync::watch, time::sleep};
 
-use super::WorkflowResult;
+use super::{WorkflowResult, desk::Slips, register::Stop, shared::Shared};
+use crate::{error::WorkflowError, state::RunStatus};
+
+/// How long a question waits for others, so that the client is asked once instead of one after the other.
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// A run. Dropping it cancels the run, and what its steps have called.
-#[derive(Debug)]
 pub struct Run {
-    id: Arc<str>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) stop: Stop,
+    pub(super) slips: watch::Receiver<Slips>,
+    pub(super) result: watch::Receiver<Option<WorkflowResult>>,
 }
 
 /// What comes next of a run.
@@ -15,29 +22,86 @@ pub struct Run {
 pub enum Turn {
     /// Its steps ask the client: `inputRequests`, keyed (protocol.md §13). Steps that need no answer go on.
     Asks(RawObject),
-    /// It has ended. Nothing comes after.
+    /// It has ended. Nothing else comes after.
     Ended(WorkflowResult),
 }
 
 impl Run {
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
-        &self.id
+        &self.shared.id
     }
 
-    /// What comes next. Questions that have not been answered are asked again.
+    /// What comes next. Questions that have not been answered are asked again; a question waits 20 ms for others.
     ///
     /// Cancel-safe: the run goes on without anybody who waits.
     pub async fn next(&mut self) -> Turn {
-        std::future::pending().await
+        loop {
+            tokio::select! {
+                biased;
+                ended = ended(&mut self.result) => return Turn::Ended(ended.unwrap_or_else(|| self.broken())),
+                () = asked(&mut self.slips) => {}
+            }
+            // Others may be asked meanwhile, and this may be taken back.
+            tokio::select! {
+                biased;
+                ended = ended(&mut self.result) => return Turn::Ended(ended.unwrap_or_else(|| self.broken())),
+                () = sleep(GATHERING) => {}
+            }
+            let slips = self.shared.desk.slips();
+            if !slips.is_empty() {
+                return Turn::Asks(slips.requests());
+            }
+        }
     }
 
     /// Gives answers, keyed as the questions were, and the circumstances of the request that brought them, which are
     /// those of the run from now on. Answers that nobody asked for are ignored.
-    pub fn answer(&mut self, _responses: &RawObject, _exchange: Exchange) {}
+    pub fn answer(&mut self, responses: &RawObject, exchange: Exchange) {
+        self.shared.circumstances.replace(exchange);
+        self.shared.desk.answer(responses);
+    }
 
     /// Whether no answer is waited for: [`Self::next`] then tells what came of it. Never blocks.
     pub fn is_over(&self) -> bool {
-        false
+        self.result.borrow().is_some() || self.shared.desk.slips().is_empty()
+    }
+
+    /// What there is to say of a run whose task did not end in order.
+    fn broken(&self) -> WorkflowResult {
+        tracing::error!(run = %self.shared.id, "a run of a workflow broke off");
+        WorkflowResult {
+            run: self.shared.id.clone(),
+            workflow: self.shared.workflow.definition.name.clone(),
+            status: RunStatus::Failed,
+            output: None,
+            error: Some(WorkflowError::Internal),
+            steps: Vec::new(),
+        }
+    }
+}
+
+/// The result, as soon as there is one; `None` if there will be none.
+async fn ended(result: &mut watch::Receiver<Option<WorkflowResult>>) -> Option<WorkflowResult> {
+    result.wait_for(Option::is_some).await.ok()?.clone()
+}
+
+/// Waits for a question. Forever if nobody can ask any more.
+async fn asked(slips: &mut watch::Receiver<Slips>) {
+    if slips.wait_for(|slips| !slips.is_empty()).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // One that has ended has nothing to cancel.
+        let _ = self.stop.cancel();
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("id", &self.shared.id).finish_non_exhaustive()
     }
 }

@@ -2,11 +2,12 @@ use std::sync::Arc;
 
 use gateway_domain::{Caller, Dispatcher, Exchange, RawObject};
 
-use super::ComposerConfig;
+use super::{
+    ComposerConfig, RunContext, budget::Budget, circumstances::Circumstances, desk::Desk, progress::Progress,
+};
 use crate::{error::StepError, plan::Workflow, tools::RoutingTable};
 
 /// What the steps of one run share.
-#[expect(dead_code, reason = "the contract")]
 pub(crate) struct Shared {
     pub(crate) id: Arc<str>,
     pub(crate) workflow: Arc<Workflow>,
@@ -14,35 +15,72 @@ pub(crate) struct Shared {
     pub(crate) tools: Arc<dyn RoutingTable>,
     pub(crate) calls: Arc<dyn Dispatcher>,
     pub(crate) config: Arc<ComposerConfig>,
+    pub(super) circumstances: Circumstances,
+    pub(super) desk: Desk,
+    pub(super) progress: Progress,
+    budget: Budget,
 }
 
-#[expect(dead_code, reason = "the contract")]
 impl Shared {
-    /// The circumstances as they are now, those of the latest request. Logs of inner calls reach the client, their
-    /// progress does not: the run tells its own.
-    pub(crate) fn exchange(&self) -> Option<Exchange> {
-        None
+    /// Those of a run that has not begun.
+    pub(crate) fn new(
+        workflow: Arc<Workflow>,
+        context: RunContext,
+        calls: Arc<dyn Dispatcher>,
+        config: Arc<ComposerConfig>,
+    ) -> Self {
+        let circumstances = Circumstances::new(context.exchange);
+        Self {
+            id: uuid::Uuid::new_v4().to_string().into(),
+            caller: context.caller,
+            tools: context.tools,
+            calls,
+            desk: Desk::new(),
+            progress: Progress::new(circumstances.clone(), workflow.steps.len()),
+            circumstances,
+            budget: Budget::new(config.max_calls, config.max_bytes),
+            workflow,
+            config,
+        }
+    }
+
+    /// The circumstances of a step's call as they are now: those of the latest request, of a client that takes no
+    /// tasks. Logs of the call reach the client, its progress does not: the run tells its own.
+    pub(crate) fn exchange(&self) -> Exchange {
+        self.circumstances.inner()
     }
 
     /// Takes note of one call, before it is made.
+    ///
+    /// # Errors
+    /// [`StepError::LimitExceeded`]: it may not be made (C-W18).
     pub(crate) fn charge_call(&self) -> Result<(), StepError> {
-        Ok(())
+        self.budget.charge_call()
     }
 
     /// Takes note of bytes that the run holds from now on.
-    pub(crate) fn charge_bytes(&self, _bytes: usize) -> Result<(), StepError> {
-        Ok(())
+    ///
+    /// # Errors
+    /// [`StepError::LimitExceeded`]: it may not hold them (C-W18).
+    pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), StepError> {
+        self.budget.charge_bytes(bytes)
     }
 
     /// Asks the client for a step and waits for the answers: `requests` and what is returned are keyed alike. The keys
-    /// are made unique on the way out. Cancel-safe: dropping the future takes the questions back.
+    /// are made unique on the way out by `step`, which of an item of a loop is `step[index]`. At most 16 questions of
+    /// a run are open at once. Cancel-safe: dropping the future takes the questions back.
     ///
     /// # Errors
-    /// [`StepError::ElicitationNotConfigured`].
-    pub(crate) async fn ask(&self, _step: &str, _requests: &RawObject) -> Result<RawObject, StepError> {
-        Err(StepError::ElicitationNotConfigured)
+    /// [`StepError::ElicitationNotConfigured`]: the client, as it is now, cannot be asked all of this (C-69).
+    pub(crate) async fn ask(&self, step: &str, requests: &RawObject) -> Result<RawObject, StepError> {
+        if !self.config.can_ask || !self.circumstances.can_be_asked(requests) {
+            return Err(StepError::ElicitationNotConfigured);
+        }
+        Ok(self.desk.ask(step, requests).await)
     }
 
     /// Tells how many items of a loop are done.
-    pub(crate) fn advance(&self, _step: &str, _done: usize, _of: usize) {}
+    pub(crate) fn advance(&self, step: &str, done: usize, of: usize) {
+        self.progress.advance(step, done, of);
+    }
 }

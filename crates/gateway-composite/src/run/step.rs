@@ -8,7 +8,6 @@ use super::shared::Shared;
 use crate::{error::StepError, plan::PlannedStep, template::Scope};
 
 /// How a step ended.
-#[expect(dead_code, reason = "the contract")]
 #[derive(Debug)]
 pub(crate) enum Ending {
     Completed {
@@ -27,7 +26,6 @@ pub(crate) enum Ending {
 }
 
 /// What became of a step.
-#[expect(dead_code, reason = "the contract")]
 #[derive(Debug)]
 pub(crate) struct Performed {
     pub(crate) ending: Ending,
@@ -37,7 +35,6 @@ pub(crate) struct Performed {
 
 /// Does one step: its condition, then its act with its time limit and its retries. Whether its failure is forgiven is
 /// not decided here. Cancel-safe: dropping the future cancels what it has called.
-#[expect(dead_code, reason = "the contract")]
 pub(crate) async fn perform(_shared: &Arc<Shared>, _step: &PlannedStep, _scope: Scope) -> Performed {
     Performed { ending: Ending::Skipped, retries: 0 }
 }

@@ -53,10 +53,10 @@ pub(super) fn shown(explicit: Option<&Annotations>, floor: Option<Floor>) -> Opt
     let none = Annotations::default();
     let explicit = explicit.unwrap_or(&none);
     let hints = [
-        ("readOnlyHint", explicit.read_only_hint.or(floor.map(|floor| floor.read_only))),
-        ("destructiveHint", explicit.destructive_hint.or(floor.map(|floor| floor.destructive))),
+        ("readOnlyHint", explicit.read_only_hint.or_else(|| floor.map(|floor| floor.read_only))),
+        ("destructiveHint", explicit.destructive_hint.or_else(|| floor.map(|floor| floor.destructive))),
         ("idempotentHint", explicit.idempotent_hint),
-        ("openWorldHint", explicit.open_world_hint.or(floor.map(|floor| floor.open_world))),
+        ("openWorldHint", explicit.open_world_hint.or_else(|| floor.map(|floor| floor.open_world))),
     ];
     let title = explicit.title.as_deref().filter(|title| !title.is_empty()).map(RawJson::string);
     let title = title.into_iter().map(|title| ("title", title.to_string()));

@@ -10,7 +10,7 @@ mod table;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) use self::{
-    annotations::{Floor, contradiction},
+    annotations::{Floor, contradiction, hint_of},
     convert::tool_of,
     reference::{Found, find, split},
 };

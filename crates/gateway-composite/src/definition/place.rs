@@ -1,0 +1,54 @@
+use std::{fmt::Write as _, sync::Arc};
+
+use gateway_domain::RawJson;
+
+use super::DefinitionError;
+
+/// Where something stands in a definition: the step, and the way from there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    step: Option<Arc<str>>,
+    field: String,
+}
+
+impl Place {
+    /// A step, by its id, or by its place in the file if it has none.
+    pub(crate) fn step(id: &str, index: usize) -> Self {
+        let step = if id.is_empty() { format!("#{}", index + 1) } else { id.to_owned() };
+        Self { step: Some(step.into()), field: String::new() }
+    }
+
+    /// A member of what stands here.
+    pub(crate) fn member(&self, name: &str) -> Self {
+        let mut member = self.clone();
+        let is_plain = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$'));
+        let _ = match (is_plain, self.field.is_empty()) {
+            (true, true) => write!(member.field, "{name}"),
+            (true, false) => write!(member.field, ".{name}"),
+            (false, _) => write!(member.field, "[{}]", RawJson::string(&gateway_domain::printable(name, 64))),
+        };
+        member
+    }
+
+    /// An element of what stands here.
+    pub(crate) fn element(&self, index: usize) -> Self {
+        Self { step: self.step.clone(), field: format!("{}[{index}]", self.field) }
+    }
+
+    /// What a way like `query[0]`, `[0].id` or nothing at all leads to from here.
+    pub(crate) fn within(&self, way: &str) -> Self {
+        let dot = if way.is_empty() || way.starts_with('[') || self.field.is_empty() { "" } else { "." };
+        Self { step: self.step.clone(), field: format!("{}{dot}{way}", self.field) }
+    }
+
+    /// That something is wrong here; `message` goes on after the field.
+    pub(crate) fn problem(&self, message: impl Into<String>) -> DefinitionError {
+        DefinitionError {
+            step: self.step.clone(),
+            field: self.field.clone(),
+            message: message.into(),
+            cause: None,
+        }
+    }
+}

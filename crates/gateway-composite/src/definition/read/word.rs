@@ -1,0 +1,12 @@
+/// The known word nearest to `word`, if it is near enough to be a slip of the pen. `retry_count` is nothing but
+/// `retryCount` in another convention.
+pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let folded = |word: &str| word.to_lowercase().replace(['-', '_'], "");
+    let word = folded(word);
+    let (distance, best) = known
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &folded(candidate)), *candidate))
+        .min()?;
+    // A third of the letters wrong is a typing error; more is another word.
+    (distance <= best.len().max(3) / 3).then_some(best)
+}

@@ -1,0 +1,57 @@
+use std::sync::Arc;
+
+use gateway_domain::{Caller, Directory, OfferedTool, SessionKey, View};
+
+use crate::{
+    plan::Workflow,
+    tools::{Floor, SessionTools, contradiction, find},
+};
+
+/// The catalogue as one caller's session sees it.
+pub(super) struct Outlook<'a> {
+    pub(super) directory: &'a dyn Directory,
+    pub(super) caller: &'a Caller,
+    pub(super) session: &'a SessionKey,
+    pub(super) tools: SessionTools,
+}
+
+/// Why a caller is not shown a workflow. What is not shown is not called either (C-23).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// Tools of its steps are not there for this caller (C-5): the ids of the steps and the tools as they are
+    /// written. Never empty.
+    Missing(Vec<(Arc<str>, Arc<str>)>),
+    /// It says that it is safer than its tools are (C-22); the sentence says of which.
+    Contradiction(String),
+    /// A tool has its name, and keeps it (C-18, C-W10).
+    Conflict,
+}
+
+impl Outlook<'_> {
+    /// Whether the caller can use a workflow, and if so what its tools allow to be said of it.
+    pub(super) fn of(&self, workflow: &Workflow) -> Result<Option<Floor>, Hidden> {
+        // Looked at first: it is told of workflows too that contradict their tools (C-19).
+        if self.is_taken(&workflow.definition().name) {
+            return Err(Hidden::Conflict);
+        }
+        let missing = workflow.tools().filter(|(_, tool)| find(&self.tools, tool).is_none());
+        let missing: Vec<_> = missing.map(|(step, tool)| (step.clone(), tool.clone())).collect();
+        if !missing.is_empty() {
+            return Err(Hidden::Missing(missing));
+        }
+        match contradiction(workflow, &self.tools) {
+            Some(sentence) => Err(Hidden::Contradiction(sentence)),
+            None => Ok(Floor::of(workflow, &self.tools)),
+        }
+    }
+
+    /// Whether clients are shown a tool of this name.
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        self.shown(name).is_some()
+    }
+
+    /// The tool that the caller is shown by this name.
+    pub(super) fn shown(&self, name: &str) -> Option<Arc<OfferedTool>> {
+        self.directory.tool(&View::All, self.caller, self.session, name)
+    }
+}

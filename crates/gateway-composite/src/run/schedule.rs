@@ -1,0 +1,200 @@
+use std::{collections::HashMap, sync::Arc};
+
+use gateway_domain::{RawJson, RawObject};
+use tokio::{
+    sync::watch,
+    task::{Id, JoinError, JoinSet},
+};
+use tracing::Instrument as _;
+
+use super::{
+    agenda::Agenda,
+    desk::Slips,
+    ledger::{Ledger, StepEnd},
+    shared::Shared,
+    step::{Ending, Performed, perform},
+};
+use crate::{
+    definition::ErrorAction,
+    error::{StepError, WorkflowError},
+    plan::PlannedStep,
+    state::StepStatus,
+    template::{Scope, StepScope},
+};
+
+/// Does the steps of one run, each as soon as its own needs are done.
+pub(super) struct Schedule {
+    shared: Arc<Shared>,
+    agenda: Agenda,
+    /// Dropped with this, which cancels all of them.
+    running: JoinSet<Performed>,
+    places: HashMap<Id, usize>,
+    /// What the next step will see.
+    scope: Scope,
+    slips: watch::Receiver<Slips>,
+}
+
+/// What became of a step, for those that come after it.
+struct Settled<'a> {
+    status: StepStatus,
+    how: &'static str,
+    retries: u32,
+    output: RawObject,
+    content: Option<RawJson>,
+    error: Option<&'a StepError>,
+}
+
+impl Schedule {
+    pub(super) fn new(shared: Arc<Shared>, scope: Scope) -> Self {
+        let agenda =
+            Agenda::new(shared.workflow.steps.iter().map(|step| &**step), shared.config.parallel_steps);
+        let slips = shared.desk.watch();
+        Self { shared, agenda, running: JoinSet::new(), places: HashMap::new(), scope, slips }
+    }
+
+    /// Does all steps. What they came to is in [`Self::scope`]. Cancel-safe.
+    ///
+    /// # Errors
+    /// A step failed and is not forgiven. Others may still run: see [`Self::cancel`].
+    pub(super) async fn work(&mut self, ledger: &mut Ledger) -> Result<(), WorkflowError> {
+        loop {
+            self.begin(ledger);
+            tokio::select! {
+                biased;
+                done = self.running.join_next_with_id() => match done {
+                    Some(done) => self.settle(done, ledger)?,
+                    None => return self.finish(),
+                },
+                _ = self.slips.changed() => {
+                    let is_waiting = !self.slips.borrow_and_update().is_empty();
+                    ledger.wait(is_waiting);
+                }
+            }
+        }
+    }
+
+    /// Cancels the steps that run, and returns when they have let go of what they called.
+    pub(super) async fn cancel(&mut self) {
+        self.running.shutdown().await;
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn begin(&mut self, ledger: &mut Ledger) {
+        while let Some(at) = self.agenda.begin() {
+            let (shared, step) = (self.shared.clone(), self.shared.workflow.steps[at].clone());
+            self.scope.workflow.elapsed = ledger.elapsed();
+            self.scope.workflow.status = ledger.status();
+            let scope = self.scope.clone();
+            ledger.begin_step(at);
+            let task = async move { perform(&shared, &step, scope).await }.in_current_span();
+            self.places.insert(self.running.spawn(task).id(), at);
+        }
+    }
+
+    fn settle(
+        &mut self,
+        done: Result<(Id, Performed), JoinError>,
+        ledger: &Ledger,
+    ) -> Result<(), WorkflowError> {
+        let (id, performed) = done.unwrap_or_else(|error| (error.id(), broken(&error)));
+        let Some(at) = self.places.remove(&id) else { return Ok(()) };
+        let step = self.shared.workflow.steps[at].clone();
+        let Performed { ending, retries } = performed;
+        let skips_remaining = matches!(ending, Ending::Completed { skips_remaining: true, .. });
+        match ending {
+            Ending::Completed { output, content, .. } => {
+                let (status, how) = (StepStatus::Completed, "completed");
+                self.note(at, ledger, Settled { status, how, retries, output, content, error: None });
+            }
+            Ending::Skipped => self.skip(at, retries, ledger),
+            Ending::Failed { error, partial } => self.fail(at, error, partial, retries, ledger)?,
+        }
+        self.agenda.done(at);
+        if skips_remaining {
+            tracing::debug!(run = %self.shared.id, step = %step.id, "the remaining steps are skipped");
+            for at in self.agenda.drop_rest() {
+                self.skip(at, 0, ledger);
+            }
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, at: usize, retries: u32, ledger: &Ledger) {
+        let output = self.shared.workflow.steps[at].default_results.clone().unwrap_or_default();
+        let (status, how) = (StepStatus::Skipped, "skipped");
+        self.note(at, ledger, Settled { status, how, retries, output, content: None, error: None });
+    }
+
+    /// What a failed step leaves behind, if that is forgiven.
+    fn fail(
+        &mut self,
+        at: usize,
+        error: StepError,
+        partial: Option<RawObject>,
+        retries: u32,
+        ledger: &Ledger,
+    ) -> Result<(), WorkflowError> {
+        let step = self.shared.workflow.steps[at].clone();
+        if let Some(fatal) = unforgivable(&step, &error) {
+            let reason = error.to_string();
+            let end =
+                StepEnd { status: StepStatus::Failed, retries, error: Some(&reason), is_forgiven: false };
+            ledger.end_step(at, &end);
+            return Err(fatal);
+        }
+        let output = step.default_results.clone().or(partial).unwrap_or_default();
+        let (status, how) = (StepStatus::Failed, "failed");
+        self.note(at, ledger, Settled { status, how, retries, output, content: None, error: Some(&error) });
+        Ok(())
+    }
+
+    fn note(&mut self, at: usize, ledger: &Ledger, settled: Settled<'_>) {
+        let id = self.shared.workflow.steps[at].id.clone();
+        let Settled { status, how, retries, output, content, error } = settled;
+        let error = error.map(ToString::to_string);
+        ledger.end_step(at, &StepEnd { status, retries, error: error.as_deref(), is_forgiven: true });
+        self.shared.progress.done(&id, how);
+        let done = StepScope { status, output, content, error };
+        Arc::make_mut(&mut self.scope.steps).insert(id, done);
+        self.scope.workflow.step_count = self.scope.steps.len();
+    }
+
+    /// Nothing runs and nothing may begin: everything is done, unless steps wait for one another.
+    fn finish(&self) -> Result<(), WorkflowError> {
+        let left = self.agenda.left_over();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let steps = left.into_iter().map(|at| self.shared.workflow.steps[at].id.to_string()).collect();
+        Err(WorkflowError::CircularDependency { steps })
+    }
+}
+
+/// A step whose task did not end in order. The panic itself has been reported by whoever hooks panics.
+fn broken(error: &JoinError) -> Performed {
+    tracing::error!("a step of a workflow broke off: {error}");
+    Performed { ending: Ending::Failed { error: StepError::Internal, partial: None }, retries: 0 }
+}
+
+/// What the failure of a step means for the run, if nothing makes up for it.
+fn unforgivable(step: &PlannedStep, error: &StepError) -> Option<WorkflowError> {
+    let failed = || WorkflowError::StepFailed { step: step.id.clone(), cause: Box::new(error.clone()) };
+    match root(error) {
+        StepError::LimitExceeded { what, limit } => {
+            Some(WorkflowError::LimitExceeded { what, limit: *limit })
+        }
+        StepError::Internal => Some(failed()),
+        _ => (step.on_error.action != ErrorAction::Continue).then(failed),
+    }
+}
+
+/// What is behind the failure of an item.
+fn root(mut error: &StepError) -> &StepError {
+    while let StepError::Item { cause, .. } = error {
+        error = cause;
+    }
+    error
+}

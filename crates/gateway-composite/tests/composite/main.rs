@@ -1,0 +1,3 @@
+//! What workflows do, as those see it who write and call them.
+
+mod rules;
