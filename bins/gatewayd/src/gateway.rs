@@ -66,7 +66,7 @@ impl Gateway {
             composer,
             config.questions.time,
             workflows.definitions.clone(),
-        );
+        )?;
         let topology = Topology::new(manager, catalog.clone(), offered.clone(), parts);
         Ok(Self { catalog, offered, workflows, subscriptions: resolve, topology })
     }

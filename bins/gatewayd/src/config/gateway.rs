@@ -202,8 +202,8 @@ fn runs(mut table: Table<'_>) -> Runs {
         max: t.read("max", count(1..=MANY)).unwrap_or(default.max_runs),
         max_per_caller: t.read("max_per_caller", count(1..=MANY)).unwrap_or(default.max_runs_per_caller),
         parallel_steps: t.read("parallel_steps", count(1..=100)).unwrap_or(default.parallel_steps),
-        max_calls: t.read("max_calls", count(1..=MANY)).unwrap_or(whole(default.max_calls)),
-        max_bytes: t.read("max_bytes", size(KIB..=GIB)).unwrap_or(whole(default.max_bytes)),
+        max_calls: t.read("max_calls", count(1..=MANY)).unwrap_or_else(|| whole(default.max_calls)),
+        max_bytes: t.read("max_bytes", size(KIB..=GIB)).unwrap_or_else(|| whole(default.max_bytes)),
         max_time: t.read("max_time", duration(LONGEST_CALL)).unwrap_or(default.max_time),
     };
     table.finish();
