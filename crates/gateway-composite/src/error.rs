@@ -164,6 +164,9 @@ pub enum StepError {
         /// What is wrong with it, as the end of the sentence.
         reason: &'static str,
     },
+    /// Something is nested so deep that nothing can be put around it.
+    #[error("its values are nested too deep")]
+    TooDeep,
     /// It took longer than it may.
     #[error("it did not end within {}", humantime::format_duration(*.after))]
     TimedOut {

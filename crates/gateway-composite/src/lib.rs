@@ -28,7 +28,7 @@ pub use definition::{
 };
 pub use error::{StepError, TemplateError, WorkflowError};
 pub use live::{LiveWorkflows, Remark, WorkflowStatus};
-pub use observe::{Observer, RunEvent, RunEventKind};
+pub use observe::{LogObserver, Observer, RunEvent, RunEventKind};
 pub use plan::Workflow;
 pub use run::{Composer, ComposerConfig, Run, RunContext, Turn, WorkflowResult};
 pub use state::{MemoryStore, RunRecord, RunStatus, StateError, StateStore, StepRecord, StepStatus};

@@ -64,3 +64,46 @@ pub enum RunEventKind<'a> {
         step: &'a str,
     },
 }
+
+/// Writes what happens in runs as log lines: their beginnings and ends, their steps for debugging, and failures as
+/// warnings.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogObserver;
+
+impl Observer for LogObserver {
+    fn observe(&self, event: &RunEvent<'_>) {
+        let RunEvent { run, workflow, caller, kind } = event;
+        match kind {
+            RunEventKind::RunStarted => tracing::info!(%run, %workflow, %caller, "workflow started"),
+            RunEventKind::RunCompleted { after, failed_steps } => {
+                tracing::info!(%run, %workflow, %caller, ?after, failed_steps, "workflow completed");
+            }
+            RunEventKind::RunFailed { after, reason } => {
+                tracing::warn!(%run, %workflow, %caller, ?after, reason, "workflow failed");
+            }
+            RunEventKind::RunCancelled { after } => {
+                tracing::info!(%run, %workflow, %caller, ?after, "workflow cancelled");
+            }
+            RunEventKind::RunTimedOut { after } => {
+                tracing::warn!(%run, %workflow, %caller, ?after, "workflow timed out");
+            }
+            RunEventKind::RunSuspended => tracing::debug!(%run, %workflow, "workflow waits for its client"),
+            RunEventKind::RunResumed => tracing::debug!(%run, %workflow, "workflow waits no longer"),
+            step => observe_step(run, workflow, step),
+        }
+    }
+}
+
+fn observe_step(run: &str, workflow: &str, kind: &RunEventKind<'_>) {
+    match kind {
+        RunEventKind::StepStarted { step } => tracing::debug!(run, workflow, step, "step started"),
+        RunEventKind::StepCompleted { step, after, retries } => {
+            tracing::debug!(run, workflow, step, ?after, retries, "step completed");
+        }
+        RunEventKind::StepFailed { step, after, retries, reason, is_forgiven } => {
+            tracing::warn!(run, workflow, step, ?after, retries, reason, is_forgiven, "step failed");
+        }
+        RunEventKind::StepSkipped { step } => tracing::debug!(run, workflow, step, "step skipped"),
+        _ => {}
+    }
+}

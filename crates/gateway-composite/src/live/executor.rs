@@ -84,22 +84,15 @@ impl Executor {
     }
 
     /// What comes next of a run, for the client. Dropping the future cancels the run.
-    async fn turn(&self, mut run: Run, owner: Owner) -> Result<Executed, Error> {
-        let turn = tokio::select! {
-            biased;
-            () = self.suspended().closed() => return Err(CallerError::SessionClosed.into()),
-            turn = run.next() => turn,
-        };
-        let requests = match turn {
-            Turn::Ended(result) => return Ok(Executed::Ended(Some(result))),
-            Turn::Asks(requests) => requests,
-        };
-        let park = self.suspended().put(owner, run)?;
-        Ok(Executed::Asks(InputRequired {
-            asker: Some(Asker::Workflow(self.name.clone())),
-            requests: Some(requests),
-            state: State::Parked(park),
-        }))
+    async fn turn(&self, mut run: Run, owner: Owner) -> Executed {
+        match run.next().await {
+            Turn::Ended(result) => Executed::Ended(Some(result)),
+            Turn::Asks(requests) => Executed::Asks(InputRequired {
+                asker: Some(Asker::Workflow(self.name.clone())),
+                requests: Some(requests),
+                state: State::Parked(self.suspended().put(owner, run)),
+            }),
+        }
     }
 
     fn owner(&self, call: &Call) -> Owner {
@@ -123,7 +116,7 @@ impl WorkflowExecutor for Executor {
             Some(follow_up) => self.resume(call, &follow_up)?,
             None => self.begin(call).await?,
         };
-        self.turn(run, owner).await
+        Ok(self.turn(run, owner).await)
     }
 }
 

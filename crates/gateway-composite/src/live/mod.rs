@@ -79,9 +79,10 @@ impl LiveWorkflows {
         offered.definitions.values().map(|workflow| status::of(workflow, &offered, &outlook)).collect()
     }
 
-    /// Cancels all runs, those included that wait for a client, and takes no more.
+    /// Cancels all runs, those included that wait for a client, takes no more, and waits until none is left.
     pub async fn close(&self) {
-        self.shared.suspended.close();
+        self.shared.suspended.cancel_where(|_| true);
+        self.shared.composer.close().await;
     }
 
     fn offered(&self) -> Arc<Offered> {

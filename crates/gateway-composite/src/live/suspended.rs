@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{Caller, CallerError, ParkId, SessionKey};
-use tokio::{sync::watch, task::AbortHandle};
+use gateway_domain::{Caller, ParkId, SessionKey};
+use tokio::task::AbortHandle;
 use uuid::Uuid;
 
 use crate::run::Run;
@@ -37,8 +37,6 @@ impl Owner {
 pub(super) struct Suspended {
     runs: Mutex<HashMap<ParkId, Waiting>>,
     question_time: Duration,
-    /// Whether nothing is kept any more.
-    closed: watch::Sender<bool>,
 }
 
 /// A run that waits. Dropping it cancels the run, and ends the task that would have.
@@ -59,26 +57,15 @@ impl Drop for Expiry {
 
 impl Suspended {
     pub(super) fn new(question_time: Duration) -> Arc<Self> {
-        Arc::new(Self { runs: Mutex::default(), question_time, closed: watch::Sender::new(false) })
+        Arc::new(Self { runs: Mutex::default(), question_time })
     }
 
-    /// Keeps a run for its owner. Its name cannot be guessed.
-    ///
-    /// # Errors
-    /// [`CallerError::SessionClosed`] after the end; then the run is cancelled.
-    pub(super) fn put(self: &Arc<Self>, owner: Owner, run: Run) -> Result<ParkId, CallerError> {
+    /// Keeps a run for its owner, under a name that cannot be guessed.
+    pub(super) fn put(self: &Arc<Self>, owner: Owner, run: Run) -> ParkId {
         let park = ParkId(Uuid::new_v4().to_string().into());
         let expiry = Expiry(self.expire(park.clone()));
-        let waiting = Waiting { owner, run, expiry };
-        let mut runs = self.runs();
-        // Looked at under the lock: whoever closes empties it afterwards.
-        if *self.closed.borrow() {
-            drop(runs);
-            drop(waiting);
-            return Err(CallerError::SessionClosed);
-        }
-        runs.insert(park.clone(), waiting);
-        Ok(park)
+        self.runs().insert(park.clone(), Waiting { owner, run, expiry });
+        park
     }
 
     fn expire(self: &Arc<Self>, park: ParkId) -> AbortHandle {
@@ -115,19 +102,6 @@ impl Suspended {
     pub(super) fn cancel_where(&self, is_chosen: impl Fn(&Owner) -> bool) {
         let cancelled: Vec<_> = self.runs().extract_if(|_, waiting| is_chosen(&waiting.owner)).collect();
         drop(cancelled);
-    }
-
-    /// Cancels all of them and keeps no more.
-    pub(super) fn close(&self) {
-        self.closed.send_replace(true);
-        self.cancel_where(|_| true);
-    }
-
-    /// Waits for [`Self::close`]. Cancel-safe.
-    pub(super) async fn closed(&self) {
-        let mut closed = self.closed.subscribe();
-        // The sender is here, so it is not gone.
-        drop(closed.wait_for(|closed| *closed).await);
     }
 
     fn runs(&self) -> MutexGuard<'_, HashMap<ParkId, Waiting>> {

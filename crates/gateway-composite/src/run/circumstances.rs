@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gateway_domain::{ClientCapabilities, Event, EventSink, Exchange, RawJson, RawObject};
+use gateway_domain::{ClientCapabilities, Event, EventSink, Exchange, RawObject};
 
 /// A workflow waits for its steps: none of them may become a task that goes on by itself.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -34,23 +34,9 @@ impl Circumstances {
         }
     }
 
-    /// Whether the client can be asked all of this: `requests`, each `{method, params}`.
-    pub(super) fn can_be_asked(&self, requests: &RawObject) -> bool {
-        let now = self.now();
-        let here = now.here();
-        requests.iter().all(|(_, request)| can_answer(&here, request))
-    }
-}
-
-fn can_answer(client: &ClientCapabilities, request: RawJson) -> bool {
-    let Ok(request) = RawObject::try_from(request) else { return false };
-    let mode = || request.get_object("params")?.get_text("mode");
-    match request.get_text("method").as_deref() {
-        Some("elicitation/create") if mode().as_deref() == Some("url") => client.elicits_urls(),
-        Some("elicitation/create") => client.elicits_forms(),
-        Some("sampling/createMessage") => client.samples(),
-        Some("roots/list") => client.has_roots(),
-        _ => client.is_interactive(),
+    /// Whether the client can be asked anything.
+    pub(super) fn can_be_asked(&self) -> bool {
+        self.now().here().is_interactive()
     }
 }
 

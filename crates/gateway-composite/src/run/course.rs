@@ -6,6 +6,7 @@ use tokio::{sync::watch, task::JoinHandle, time::Sleep};
 use super::{
     WorkflowResult,
     ledger::Ledger,
+    members::Members,
     output,
     register::{Place, Stop},
     schedule::Schedule,
@@ -107,13 +108,16 @@ impl Course {
     }
 
     fn vars(&self, scope: &Scope) -> Result<RawObject, WorkflowError> {
-        let mut members = Vec::new();
+        let mut vars = Members::new();
         for (name, tree) in &self.shared.workflow.vars {
             let value = tree.expand(scope, None, MAX_VAR_BYTES).map_err(|error| of_var(name, error))?;
             self.shared.charge_bytes(value.as_bytes().len()).map_err(|_| self.too_large())?;
-            members.push(format!("{}:{value}", RawJson::string(name)));
+            vars.add(name, &value);
         }
-        Ok(RawObject::parse(format!("{{{}}}", members.join(","))).unwrap_or_default())
+        vars.finish().map_err(|error| {
+            let (place, reason) = ("vars".to_owned(), error.to_string());
+            WorkflowError::Template(TemplateError { place, reason, is_missing: false })
+        })
     }
 
     fn too_large(&self) -> WorkflowError {

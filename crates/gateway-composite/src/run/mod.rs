@@ -8,6 +8,7 @@ mod context;
 mod course;
 mod desk;
 mod ledger;
+mod members;
 mod output;
 mod progress;
 mod register;

@@ -71,9 +71,10 @@ impl Shared {
     /// a run are open at once. Cancel-safe: dropping the future takes the questions back.
     ///
     /// # Errors
-    /// [`StepError::ElicitationNotConfigured`]: the client, as it is now, cannot be asked all of this (C-69).
+    /// [`StepError::ElicitationNotConfigured`]: the client, as it is now, cannot be asked anything (C-69). What exactly
+    /// it can be asked is for the step to know.
     pub(crate) async fn ask(&self, step: &str, requests: &RawObject) -> Result<RawObject, StepError> {
-        if !self.config.can_ask || !self.circumstances.can_be_asked(requests) {
+        if !self.config.can_ask || !self.circumstances.can_be_asked() {
             return Err(StepError::ElicitationNotConfigured);
         }
         Ok(self.desk.ask(step, requests).await)

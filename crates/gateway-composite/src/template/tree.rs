@@ -1,24 +1,42 @@
-use gateway_domain::{RawJson, RawObject};
+use gateway_domain::{JsonKind, RawJson, RawObject};
 
-use super::{Reference, Scope};
+use super::{
+    Context, RESULT_LIMIT, Reference, Scope, Template, coerce, split,
+    write::{DEPTH_LIMIT, Writer, failed},
+};
 use crate::error::TemplateError;
 
 /// A JSON value whose strings are templates (C-57). What has none in it keeps its bytes.
 #[derive(Debug)]
-pub(crate) struct Tree;
+pub(crate) struct Tree {
+    root: Branch,
+}
+
+#[derive(Debug)]
+enum Branch {
+    Raw(RawJson),
+    Template(Template),
+    Array(Vec<Self>),
+    /// Names are never templates.
+    Object(Vec<(String, Self)>),
+}
 
 impl Tree {
     /// Compiles all strings of a value, however nested.
     ///
     /// # Errors
     /// Every template that does not compile, with its place.
-    pub(crate) fn compile(_value: &RawJson) -> Result<Self, Vec<TemplateError>> {
-        Ok(Self)
+    pub(crate) fn compile(value: &RawJson) -> Result<Self, Vec<TemplateError>> {
+        let mut errors = Vec::new();
+        let root = Branch::compile(value, "", 0, &mut errors);
+        if errors.is_empty() { Ok(Self { root }) } else { Err(errors) }
     }
 
     /// What its templates refer to, each with the place of the template.
     pub(crate) fn references(&self) -> Vec<(String, Reference)> {
-        Vec::new()
+        let mut found = Vec::new();
+        self.root.references("", &mut found);
+        found
     }
 
     /// The value with all templates expanded. `limit` bounds its bytes while they are written (C-W20). With the
@@ -28,10 +46,116 @@ impl Tree {
     /// The first template that does not come to a value, with its place; or there is too much to write.
     pub(crate) fn expand(
         &self,
-        _scope: &Scope,
-        _schema: Option<&RawObject>,
-        _limit: usize,
+        scope: &Scope,
+        schema: Option<&RawObject>,
+        limit: usize,
     ) -> Result<RawJson, TemplateError> {
-        Ok(RawObject::empty().raw().clone())
+        let mut out = Writer::new(limit);
+        self.root.write(&Context::new(scope), "", &mut out)?;
+        let value = out.finish()?;
+        Ok(match schema {
+            Some(schema) => coerce::coerce(value, schema),
+            None => value,
+        })
     }
+}
+
+impl Branch {
+    fn compile(value: &RawJson, place: &str, depth: usize, errors: &mut Vec<TemplateError>) -> Self {
+        let nests = matches!(value.kind(), JsonKind::Array | JsonKind::Object);
+        if nests && depth == DEPTH_LIMIT {
+            errors.push(at(place, failed(format!("is nested deeper than {DEPTH_LIMIT} levels"))));
+            return Self::Raw(value.clone());
+        }
+        let compiled = match value.kind() {
+            JsonKind::String => Self::text(value, place, errors),
+            JsonKind::Array => Self::array(value, place, depth + 1, errors),
+            JsonKind::Object => Self::object(value, place, depth + 1, errors),
+            _ => None,
+        };
+        compiled.unwrap_or_else(|| Self::Raw(value.clone()))
+    }
+
+    fn text(value: &RawJson, place: &str, errors: &mut Vec<TemplateError>) -> Option<Self> {
+        let text = value.to_text().filter(|text| split::is_template(text))?;
+        Template::compile(&text).map_err(|error| errors.push(at(place, error))).ok().map(Self::Template)
+    }
+
+    fn array(value: &RawJson, place: &str, depth: usize, errors: &mut Vec<TemplateError>) -> Option<Self> {
+        let elements = value.elements(usize::MAX)?;
+        let elements = elements.iter().enumerate();
+        let branches: Vec<_> = elements
+            .map(|(n, value)| Self::compile(value, &format!("{place}[{n}]"), depth, errors))
+            .collect();
+        branches.iter().any(Self::is_changed).then_some(Self::Array(branches))
+    }
+
+    fn object(value: &RawJson, place: &str, depth: usize, errors: &mut Vec<TemplateError>) -> Option<Self> {
+        let object = RawObject::try_from(value.clone());
+        let object = object.map_err(|error| errors.push(at(place, failed(error.to_string())))).ok()?;
+        let members = object.iter().map(|(name, value)| {
+            let branch = Self::compile(&value, &member(place, &name), depth, errors);
+            (name.into_owned(), branch)
+        });
+        let members: Vec<_> = members.collect();
+        members.iter().any(|(_, branch)| branch.is_changed()).then_some(Self::Object(members))
+    }
+
+    fn is_changed(&self) -> bool {
+        !matches!(self, Self::Raw(_))
+    }
+
+    fn references(&self, place: &str, found: &mut Vec<(String, Reference)>) {
+        match self {
+            Self::Raw(_) => {}
+            Self::Template(template) => {
+                found
+                    .extend(template.references().into_iter().map(|reference| (place.to_owned(), reference)));
+            }
+            Self::Array(elements) => {
+                let elements = elements.iter().enumerate();
+                elements.for_each(|(n, branch)| branch.references(&format!("{place}[{n}]"), found));
+            }
+            Self::Object(members) => {
+                members.iter().for_each(|(name, branch)| branch.references(&member(place, name), found));
+            }
+        }
+    }
+
+    fn write(&self, context: &Context, place: &str, out: &mut Writer) -> Result<(), TemplateError> {
+        match self {
+            Self::Raw(value) => out.raw(value.as_str()).map_err(|error| at(place, error)),
+            Self::Template(template) => {
+                out.within(RESULT_LIMIT, |out| template.write(context, out)).map_err(|error| at(place, error))
+            }
+            Self::Array(elements) => {
+                let mut separator = "[";
+                for (n, branch) in elements.iter().enumerate() {
+                    out.raw(separator)?;
+                    branch.write(context, &format!("{place}[{n}]"), out)?;
+                    separator = ",";
+                }
+                out.raw("]")
+            }
+            Self::Object(members) => {
+                let mut separator = "{";
+                for (name, branch) in members {
+                    out.raw(separator)?;
+                    out.text(|out| out.escaped(name))?;
+                    out.raw(":")?;
+                    branch.write(context, &member(place, name), out)?;
+                    separator = ",";
+                }
+                out.raw("}")
+            }
+        }
+    }
+}
+
+fn member(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+}
+
+fn at(place: &str, error: TemplateError) -> TemplateError {
+    TemplateError { place: place.to_owned(), ..error }
 }

@@ -1,0 +1,135 @@
+use std::sync::Arc;
+
+use gateway_domain::{
+    Call, CallerError, Error, FollowUp, Origin, Outcome, Params, RawJson, RawObject, Subject, Target, View,
+    printable,
+};
+
+use super::{
+    answer::{self, Answer, MESSAGE_LIMIT},
+    failed,
+    rounds::Rounds,
+};
+use crate::{
+    error::StepError,
+    plan::PlannedCall,
+    run::{members::Members, shared::Shared},
+    template::Scope,
+    tools::{Found, find},
+};
+
+/// How many bytes the arguments of one call may have (C-57).
+pub(super) const WRITTEN_LIMIT: usize = 10 << 20;
+
+/// A call of a tool, ready to be made, more than once if need be.
+pub(super) struct ToolCall<'a> {
+    pub(super) shared: &'a Shared,
+    /// The step's id.
+    pub(super) step: &'a Arc<str>,
+    /// As the step names it.
+    pub(super) written: &'a Arc<str>,
+    found: Found,
+    params: Params,
+}
+
+impl<'a> ToolCall<'a> {
+    /// Finds the tool and expands the arguments as its `inputSchema` wants them (C-46).
+    ///
+    /// # Errors
+    /// There is no such tool, or a template does not come to a value.
+    pub(super) fn new(
+        shared: &'a Shared,
+        step: &'a Arc<str>,
+        planned: &'a PlannedCall,
+        scope: &Scope,
+    ) -> Result<Self, StepError> {
+        let written = &planned.tool;
+        let found = find(shared.tools.as_ref(), written);
+        let found = found.ok_or_else(|| StepError::UnknownTool { tool: written.clone() })?;
+        let schema = found.offered.tool.input_schema().and_then(|schema| RawObject::try_from(schema).ok());
+        let arguments = planned.arguments.expand(scope, schema.as_ref(), WRITTEN_LIMIT);
+        let arguments = arguments.map_err(|error| failed("arguments", error))?;
+        let name = RawJson::string(&found.exposed);
+        let object = Members::new().with("name", &name).with("arguments", &arguments).finish()?;
+        Ok(Self { shared, step, written, found, params: Params { object, meta: None } })
+    }
+
+    /// Whether calling the tool twice does no more than calling it once, as far as it says (C-W13).
+    pub(super) fn is_repeatable(&self) -> bool {
+        is_repeatable(&self.found)
+    }
+
+    /// Makes the call and answers, through the client, what is asked meanwhile. Cancel-safe: dropping the future
+    /// cancels the call.
+    ///
+    /// # Errors
+    /// The tool failed, or could not be called, or its answer is of no use.
+    pub(super) async fn make(&self) -> Result<Answer, StepError> {
+        self.shared.charge_call()?;
+        let mut rounds = Rounds::new(self);
+        let mut follow_up = None;
+        loop {
+            match self.dispatch(follow_up.take()).await? {
+                Outcome::Complete(result) => return self.read(&result),
+                Outcome::InputRequired(required) => follow_up = Some(rounds.answer(required).await?),
+                Outcome::Failed(error) => {
+                    let message = printable(&error.message(), MESSAGE_LIMIT);
+                    return Err(StepError::Peer { tool: self.written.clone(), code: error.code, message });
+                }
+                Outcome::Task(_) => {
+                    return Err(self.useless("answered with a task, which a workflow cannot wait for"));
+                }
+            }
+        }
+    }
+
+    async fn dispatch(&self, follow_up: Option<FollowUp>) -> Result<Outcome, StepError> {
+        let call = Call {
+            target: Target::Exposed { view: View::All, subject: Subject::tool(&self.found.exposed) },
+            params: self.params.clone(),
+            follow_up,
+            caller: self.shared.caller.clone(),
+            exchange: self.shared.exchange(),
+            origin: Some(Origin {
+                workflow: self.shared.workflow.definition().name.clone(),
+                run: self.shared.id.clone(),
+                step: self.step.clone(),
+            }),
+        };
+        self.shared.calls.dispatch(call).await.map_err(|error| self.failed(error))
+    }
+
+    fn read(&self, result: &RawObject) -> Result<Answer, StepError> {
+        if let Some(message) = answer::failure(result) {
+            return Err(StepError::ToolFailed { tool: self.written.clone(), message });
+        }
+        let answer = Answer::of(result).ok_or_else(|| {
+            self.useless("answered with a result that is nested too deep or names a member twice")
+        })?;
+        // What is kept are slices of the result, which keep all of it.
+        self.shared.charge_bytes(result.raw().as_bytes().len())?;
+        Ok(answer)
+    }
+
+    /// The failure of a call that was not answered.
+    pub(super) fn failed(&self, error: impl Into<Error>) -> StepError {
+        match error.into() {
+            Error::Caller(CallerError::UnknownTool { .. }) => {
+                StepError::UnknownTool { tool: self.written.clone() }
+            }
+            error => StepError::Call { tool: self.written.clone(), error },
+        }
+    }
+
+    /// The failure of a call whose answer is of no use.
+    pub(super) fn useless(&self, reason: &'static str) -> StepError {
+        StepError::Answer { tool: self.written.clone(), reason }
+    }
+}
+
+/// Whether a tool is declared read-only or idempotent.
+pub(super) fn is_repeatable(found: &Found) -> bool {
+    let annotations = found.offered.tool.annotations().and_then(|raw| RawObject::try_from(raw).ok());
+    let says = |hint| annotations.as_ref().and_then(|all| all.get(hint)?.to_bool()) == Some(true);
+    says("readOnlyHint") || says("idempotentHint")
+}

@@ -1,0 +1,123 @@
+//! What single steps do.
+
+mod answer;
+mod attempts;
+mod call;
+mod for_each;
+mod question;
+mod rounds;
+mod tally;
+
+use std::sync::Arc;
+
+use gateway_domain::{RawJson, RawObject};
+use tokio::time::timeout;
+
+use self::{answer::Answer, attempts::Attempts, call::ToolCall};
+use super::shared::Shared;
+use crate::{
+    definition::OnError,
+    error::{StepError, TemplateError},
+    plan::{Act, PlannedCall, PlannedStep},
+    template::{Scope, Template},
+};
+
+/// How a step ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    Completed {
+        output: RawObject,
+        content: Option<RawJson>,
+        /// No step that has not begun shall begin (C-68).
+        skips_remaining: bool,
+    },
+    /// Its condition is false.
+    Skipped,
+    Failed {
+        error: StepError,
+        /// What there is of the output of a loop (C-63).
+        partial: Option<RawObject>,
+    },
+}
+
+/// What became of a step.
+#[derive(Debug)]
+pub(crate) struct Performed {
+    pub(crate) ending: Ending,
+    /// How often it was tried again; of a loop, all items together.
+    pub(crate) retries: u32,
+}
+
+/// Does one step: its condition, then its act with its time limit and its retries. Whether its failure is forgiven is
+/// not decided here. Cancel-safe: dropping the future cancels what it has called.
+pub(crate) async fn perform(shared: &Arc<Shared>, step: &Arc<PlannedStep>, scope: Scope) -> Performed {
+    let mut retries = 0;
+    let ending = match (holds(step.condition.as_ref(), &scope), &step.act) {
+        (Ok(false), _) => Ending::Skipped,
+        (Err(error), _) => error.into(),
+        (Ok(true), Act::Call(planned)) => {
+            let called = tried(shared, &step.id, planned, &step.on_error, &scope, &mut retries);
+            let called = timeout(step.timeout, called).await;
+            called.unwrap_or(Err(StepError::TimedOut { after: step.timeout })).into()
+        }
+        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &scope, &mut retries).await,
+        (Ok(true), Act::ForEach(each)) => for_each::run(shared, step, each, &scope, &mut retries).await,
+    };
+    Performed { ending, retries }
+}
+
+/// Whether a condition holds; none does (C-45).
+fn holds(condition: Option<&Template>, scope: &Scope) -> Result<bool, StepError> {
+    let Some(condition) = condition else { return Ok(true) };
+    match condition.condition(scope) {
+        Ok(Ok(holds)) => Ok(holds),
+        Ok(Err(found)) => Err(StepError::Condition { found }),
+        Err(error) => Err(failed("condition", error)),
+    }
+}
+
+/// Calls a tool, and again as often as the step says and the failure allows (C-48, C-W13).
+async fn tried(
+    shared: &Shared,
+    step: &Arc<str>,
+    planned: &PlannedCall,
+    on_error: &OnError,
+    scope: &Scope,
+    retries: &mut u32,
+) -> Result<Answer, StepError> {
+    let call = ToolCall::new(shared, step, planned, scope)?;
+    let mut attempts = Attempts::new(on_error, call.is_repeatable());
+    loop {
+        match call.make().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => attempts.pause(error).await?,
+        }
+        *retries += 1;
+    }
+}
+
+/// A template at this place that did not come to a value.
+fn failed(place: &str, error: TemplateError) -> StepError {
+    let inner = error.place;
+    let place = match inner.chars().next() {
+        None => place.to_owned(),
+        Some('[') => format!("{place}{inner}"),
+        Some(_) => format!("{place}.{inner}"),
+    };
+    StepError::Template(TemplateError { place, ..error })
+}
+
+impl From<StepError> for Ending {
+    fn from(error: StepError) -> Self {
+        Self::Failed { error, partial: None }
+    }
+}
+
+impl From<Result<Answer, StepError>> for Ending {
+    fn from(called: Result<Answer, StepError>) -> Self {
+        match called {
+            Ok(Answer { output, content }) => Self::Completed { output, content, skips_remaining: false },
+            Err(error) => error.into(),
+        }
+    }
+}

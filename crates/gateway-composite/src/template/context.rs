@@ -1,0 +1,123 @@
+//! A [`Scope`] as the language sees it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use minijinja::{
+    Value,
+    value::{Enumerator, Object, ObjectExt},
+};
+
+use super::{
+    ForEachScope, Scope, StepScope, WorkflowScope,
+    json::Part,
+    node::{self, Node},
+};
+
+/// What is looked at in a scope while templates are expanded. What was found is kept for the next expression.
+pub(super) struct Context {
+    root: Value,
+}
+
+impl Context {
+    pub(super) fn new(scope: &Scope) -> Self {
+        let steps = Steps { steps: Arc::clone(&scope.steps), seen: Mutex::default() };
+        let mut fields = vec![
+            ("params".into(), node::value(scope.params.raw().clone().into())),
+            ("steps".into(), Value::from_object(steps)),
+            ("vars".into(), node::value(scope.vars.raw().clone().into())),
+            ("workflow".into(), workflow(&scope.workflow)),
+        ];
+        if let Some(each) = &scope.for_each {
+            fields.push(("forEach".into(), for_each(each)));
+        }
+        Self { root: Value::from_object(Fields(fields)) }
+    }
+
+    pub(super) fn root(&self) -> Value {
+        self.root.clone()
+    }
+
+    /// The value at a path exactly as it came, if it stands in JSON that came from somewhere.
+    pub(super) fn raw(&self, path: &[Value]) -> Option<Part> {
+        let (last, before) = path.split_last()?;
+        let mut here = self.root();
+        for key in before {
+            here = here.get_item(key).ok()?;
+        }
+        here.downcast_object_ref::<Node>()?.raw(last)
+    }
+}
+
+fn workflow(workflow: &WorkflowScope) -> Value {
+    let elapsed = u64::try_from(workflow.elapsed.as_millis()).unwrap_or(u64::MAX);
+    Value::from_object(Fields(vec![
+        ("id".into(), Value::from(&workflow.id)),
+        ("duration_ms".into(), Value::from(elapsed)),
+        ("step_count".into(), Value::from(workflow.step_count)),
+        ("status".into(), Value::from(workflow.status.as_str())),
+        ("start_time".into(), Value::from(&workflow.start_time)),
+    ]))
+}
+
+fn for_each(each: &ForEachScope) -> Value {
+    Value::from_object(Fields(vec![
+        (Arc::clone(&each.item_var), node::value(each.item.clone().into())),
+        ("index".into(), Value::from(each.index)),
+    ]))
+}
+
+fn step(step: &StepScope) -> Value {
+    let mut fields = vec![
+        ("status".into(), Value::from(step.status.as_str())),
+        ("output".into(), node::value(step.output.raw().clone().into())),
+    ];
+    if let Some(content) = &step.content {
+        fields.push(("content".into(), node::value(content.clone().into())));
+    }
+    if let Some(error) = &step.error {
+        fields.push(("error".into(), Value::from(error.as_str())));
+    }
+    Value::from_object(Fields(fields))
+}
+
+/// A few named values.
+#[derive(Debug)]
+struct Fields(Vec<(Arc<str>, Value)>);
+
+impl Object for Fields {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.0.iter().find(|(name, _)| **name == *key).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        self.mapped_key_value_enumerator(|fields| {
+            Box::new(fields.0.iter().map(|(name, value)| (Value::from(name), value.clone())))
+        })
+    }
+}
+
+/// The steps that are done, each made a value when it is first asked for.
+#[derive(Debug)]
+struct Steps {
+    steps: Arc<BTreeMap<Arc<str>, StepScope>>,
+    seen: Mutex<BTreeMap<Arc<str>, Value>>,
+}
+
+impl Object for Steps {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let (id, scope) = self.steps.get_key_value(key.as_str()?)?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(seen.entry(Arc::clone(id)).or_insert_with(|| step(scope)).clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        self.mapped_rev_enumerator(|steps| Box::new(steps.steps.keys().map(Value::from)))
+    }
+}

@@ -1,0 +1,107 @@
+use gateway_domain::printable;
+use minijinja::{Error, ErrorKind, Value, machinery};
+
+use super::{
+    Reference,
+    context::Context,
+    inspect::{self, Inspected},
+    json::Part,
+    language,
+    write::{Writer, failed, missing},
+};
+use crate::error::TemplateError;
+
+/// How many tokens an expression may have. What is nested or chained is compiled by recursion, so this also bounds
+/// the stack.
+const TOKEN_LIMIT: usize = 500;
+/// How much of an expression an error shows, in characters.
+const SHOWN: usize = 80;
+/// How much of what the language says an error shows, in characters.
+const DETAIL: usize = 200;
+
+/// A compiled expression.
+pub(super) struct Expression {
+    source: String,
+    compiled: minijinja::Expression<'static, 'static>,
+    inspected: Inspected,
+}
+
+impl Expression {
+    pub(super) fn compile(source: &str) -> Result<Self, String> {
+        let shown = || printable(source, SHOWN);
+        let tokens = machinery::tokenize(source, true, Default::default());
+        if tokens.take_while(Result::is_ok).count() > TOKEN_LIMIT {
+            return Err(format!("`{}` is too long; an expression may have {TOKEN_LIMIT} tokens", shown()));
+        }
+        let no_expression = |error: Error| format!("`{}` is no expression: {}", shown(), detail(&error));
+        let tree = machinery::parse_expr(source).map_err(no_expression)?;
+        let inspected = inspect::inspect(&tree).map_err(|reason| format!("`{}`: {reason}", shown()))?;
+        let compiled =
+            language::environment().compile_expression_owned(source.to_owned()).map_err(no_expression)?;
+        Ok(Self { source: source.to_owned(), compiled, inspected })
+    }
+
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(super) fn references(&self) -> &[Reference] {
+        &self.inspected.references
+    }
+
+    /// Writes what it comes to as JSON.
+    pub(super) fn write(&self, context: &Context, out: &mut Writer) -> Result<(), TemplateError> {
+        match self.raw(context) {
+            Some(part) => out.raw(part.as_str()),
+            None => out.value(&self.value(context)?).map_err(|error| self.named(error)),
+        }
+    }
+
+    /// Writes what it comes to as a stretch of a string.
+    pub(super) fn write_text(&self, context: &Context, out: &mut Writer) -> Result<(), TemplateError> {
+        match self.raw(context) {
+            Some(part) => out.escaped(part.to_text().as_deref().unwrap_or(part.as_str())),
+            None => out.escaped_value(&self.value(context)?).map_err(|error| self.named(error)),
+        }
+    }
+
+    /// The value as it came, if that is all it asks for.
+    fn raw(&self, context: &Context) -> Option<Part> {
+        context.raw(self.inspected.path.as_deref()?)
+    }
+
+    fn value(&self, context: &Context) -> Result<Value, TemplateError> {
+        let value = self.compiled.eval(context.root()).map_err(|error| self.explained(&error))?;
+        if value.is_undefined() {
+            return Err(missing(&format!("`{}`", printable(&self.source, SHOWN))));
+        }
+        Ok(value)
+    }
+
+    fn explained(&self, error: &Error) -> TemplateError {
+        let detail = detail(error);
+        let undefined =
+            detail.strip_suffix(" is undefined").filter(|_| error.kind() == ErrorKind::UndefinedError);
+        match (undefined, error.kind()) {
+            (Some(name), _) => missing(name),
+            (None, ErrorKind::OutOfFuel) => {
+                self.named(failed("it has too much to do; filter or cut what it works on first".to_owned()))
+            }
+            (None, kind) => TemplateError {
+                is_missing: kind == ErrorKind::UndefinedError || detail.contains(" is undefined)"),
+                ..self.named(failed(detail))
+            },
+        }
+    }
+
+    fn named(&self, error: TemplateError) -> TemplateError {
+        TemplateError { reason: format!("`{}`: {}", printable(&self.source, SHOWN), error.reason), ..error }
+    }
+}
+
+fn detail(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) => printable(detail, DETAIL),
+        None => error.kind().to_string(),
+    }
+}
