@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use gateway_domain::{CallerError, Dispatcher, Error, InternalError, RawJson, RawObject};
+use gateway_domain::{CallerError, Dispatcher, Error, InternalError, RawJson, RawObject, Sessions};
 use tokio::{sync::watch, time::sleep};
 use tracing::Instrument as _;
 
@@ -59,6 +59,7 @@ impl Default for ComposerConfig {
 #[derive(Clone)]
 pub struct Composer {
     calls: Arc<dyn Dispatcher>,
+    sessions: Option<Arc<dyn Sessions>>,
     store: Arc<dyn StateStore>,
     observer: Option<Arc<dyn Observer>>,
     pub(crate) config: Arc<ComposerConfig>,
@@ -77,11 +78,19 @@ impl Composer {
     pub fn new(config: ComposerConfig, calls: Arc<dyn Dispatcher>) -> Self {
         Self {
             calls,
+            sessions: None,
             store: Arc::new(MemoryStore::new()),
             observer: None,
             config: Arc::new(config),
             register: Arc::default(),
         }
+    }
+
+    /// The same with whoever keeps calls that wait for answers: those that nobody will give are given up there at once.
+    /// Without it they wait for their time to be over.
+    #[must_use]
+    pub fn with_sessions(self, sessions: Arc<dyn Sessions>) -> Self {
+        Self { sessions: Some(sessions), ..self }
     }
 
     /// The same with records kept elsewhere.
@@ -113,7 +122,8 @@ impl Composer {
             return Err(cannot_ask());
         }
         let limit = workflow.timeout.min(self.config.max_time);
-        let shared = Arc::new(Shared::new(workflow, context, self.calls.clone(), self.config.clone()));
+        let (calls, sessions) = (self.calls.clone(), self.sessions.clone());
+        let shared = Arc::new(Shared::new(workflow, context, calls, sessions, self.config.clone()));
         let (stop, ledger) = (Stop::new(), Ledger::new(&shared, self.observer.clone()));
         let running = Running { stop: stop.clone(), record: ledger.watch() };
         let place = self.register.enter(&shared.caller, running, &self.config)?;

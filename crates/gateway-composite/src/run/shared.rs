@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::{Caller, Dispatcher, Exchange, RawObject};
+use gateway_domain::{Caller, Dispatcher, Exchange, ParkId, RawObject, Sessions};
 
 use super::{
     ComposerConfig, RunContext, budget::Budget, circumstances::Circumstances, desk::Desk, progress::Progress,
@@ -14,6 +14,7 @@ pub(crate) struct Shared {
     pub(crate) caller: Caller,
     pub(crate) tools: Arc<dyn RoutingTable>,
     pub(crate) calls: Arc<dyn Dispatcher>,
+    sessions: Option<Arc<dyn Sessions>>,
     pub(crate) config: Arc<ComposerConfig>,
     pub(super) circumstances: Circumstances,
     pub(super) desk: Desk,
@@ -27,6 +28,7 @@ impl Shared {
         workflow: Arc<Workflow>,
         context: RunContext,
         calls: Arc<dyn Dispatcher>,
+        sessions: Option<Arc<dyn Sessions>>,
         config: Arc<ComposerConfig>,
     ) -> Self {
         let circumstances = Circumstances::new(context.exchange);
@@ -35,6 +37,7 @@ impl Shared {
             caller: context.caller,
             tools: context.tools,
             calls,
+            sessions,
             desk: Desk::new(),
             progress: Progress::new(circumstances.clone(), workflow.steps.len()),
             circumstances,
@@ -78,6 +81,13 @@ impl Shared {
             return Err(StepError::ElicitationNotConfigured);
         }
         Ok(self.desk.ask(step, requests).await)
+    }
+
+    /// Gives up a call that waits for answers which nobody will give.
+    pub(crate) fn abandon(&self, park: &ParkId) {
+        if let Some(sessions) = &self.sessions {
+            sessions.abandon(park);
+        }
     }
 
     /// Tells how many items of a loop are done.

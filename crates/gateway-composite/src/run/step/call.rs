@@ -24,8 +24,9 @@ pub(super) const WRITTEN_LIMIT: usize = 10 << 20;
 /// A call of a tool, ready to be made, more than once if need be.
 pub(super) struct ToolCall<'a> {
     pub(super) shared: &'a Shared,
-    /// The step's id.
-    pub(super) step: &'a Arc<str>,
+    step: &'a Arc<str>,
+    /// Whose questions they are: the step's, or those of an item of its loop.
+    pub(super) label: String,
     /// As the step names it.
     pub(super) written: &'a Arc<str>,
     found: Found,
@@ -51,7 +52,11 @@ impl<'a> ToolCall<'a> {
         let arguments = arguments.map_err(|error| failed("arguments", error))?;
         let name = RawJson::string(&found.exposed);
         let object = Members::new().with("name", &name).with("arguments", &arguments).finish()?;
-        Ok(Self { shared, step, written, found, params: Params { object, meta: None } })
+        let label = match &scope.for_each {
+            Some(item) => format!("{step}[{}]", item.index),
+            None => step.to_string(),
+        };
+        Ok(Self { shared, step, label, written, found, params: Params { object, meta: None } })
     }
 
     /// Whether calling the tool twice does no more than calling it once, as far as it says (C-W13).

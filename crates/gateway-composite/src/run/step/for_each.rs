@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::{InternalError, RawJson, RawObject, printable};
+use gateway_domain::{RawJson, RawObject, printable};
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
@@ -110,7 +110,7 @@ impl Work<'_> {
                 running.spawn(one(self.shared.clone(), self.step.clone(), self.scope_of(index), forgives));
             }
             let Some(done) = running.join_next().await else { return Ok(()) };
-            let done = done.map_err(|_| self.lost())?;
+            let done = done.map_err(|_| StepError::Internal)?;
             let index = done.index;
             let failure = tally.note(&self.items[index], done)?;
             self.shared.advance(&self.step.id, tally.ended(), self.items.len());
@@ -135,11 +135,6 @@ impl Work<'_> {
         let item = self.items[index].clone();
         let for_each = ForEachScope { item_var: self.each.item_var.clone(), item, index };
         Scope { for_each: Some(for_each), ..self.scope.clone() }
-    }
-
-    fn lost(&self) -> StepError {
-        let error = InternalError { what: "an item of a loop did not come to an end" }.into();
-        StepError::Call { tool: self.each.call.tool.clone(), error }
     }
 }
 

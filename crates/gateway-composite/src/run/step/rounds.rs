@@ -1,12 +1,10 @@
 use std::time::Duration;
 
-use gateway_domain::{
-    Asker, ClientCapabilities, FollowUp, InputRequired, InternalError, RawJson, RawObject, State,
-};
+use gateway_domain::{Asker, ClientCapabilities, FollowUp, InputRequired, ParkId, RawJson, RawObject, State};
 use tokio::time::sleep;
 
 use super::call::ToolCall;
-use crate::error::StepError;
+use crate::{error::StepError, run::shared::Shared};
 
 /// How often one call may ask.
 const MOST_ROUNDS: u32 = 16;
@@ -35,8 +33,8 @@ impl<'a> Rounds<'a> {
     /// It asks too much or too often, or for what this client cannot be asked.
     pub(super) async fn answer(&mut self, required: InputRequired) -> Result<FollowUp, StepError> {
         let InputRequired { asker, requests, state } = required;
-        let asker =
-            asker.ok_or_else(|| self.call.failed(InternalError { what: "nobody knows who asked" }))?;
+        let parked = Parked::of(self.call.shared, &state);
+        let asker = asker.ok_or(StepError::Internal)?;
         self.left = self.left.checked_sub(1).ok_or_else(|| self.call.useless("asks too often"))?;
         let responses = match requests.filter(|requests| !requests.is_empty()) {
             Some(requests) => self.ask(&asker, &requests).await?,
@@ -50,6 +48,7 @@ impl<'a> Rounds<'a> {
         if matches!(state, State::Afresh) && !is_accepted(&responses) {
             return Err(StepError::Declined);
         }
+        parked.resume();
         Ok(FollowUp { asker, state, responses })
     }
 
@@ -72,7 +71,7 @@ impl<'a> Rounds<'a> {
             }
         }
         let labelled = RawObject::try_from(labelled.finish()).unwrap_or_else(|_| requests.clone());
-        self.call.shared.ask(self.call.step, &labelled).await
+        self.call.shared.ask(&self.call.label, &labelled).await
     }
 
     /// The question with its asker in front of what the user reads, since to the client the workflow asks.
@@ -84,6 +83,36 @@ impl<'a> Rounds<'a> {
         let message = RawJson::string(&format!("[{asker}] {}", params.get_text("message")?));
         let params = params.edit().set("message", message.as_bytes()).finish();
         Some(request.edit().set("params", params.as_bytes()).finish())
+    }
+}
+
+/// A call that waits for its follow-up in the registry's keeping. Dropped without one, it is given up there at once
+/// rather than when its time is over.
+struct Parked<'a> {
+    shared: &'a Shared,
+    park: Option<ParkId>,
+}
+
+impl<'a> Parked<'a> {
+    fn of(shared: &'a Shared, state: &State) -> Self {
+        let park = match state {
+            State::Parked(park) => Some(park.clone()),
+            State::None | State::Own(_) | State::Waiting(_) | State::Afresh => None,
+        };
+        Self { shared, park }
+    }
+
+    /// The follow-up is on its way.
+    fn resume(mut self) {
+        self.park = None;
+    }
+}
+
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        if let Some(park) = &self.park {
+            self.shared.abandon(park);
+        }
     }
 }
 
