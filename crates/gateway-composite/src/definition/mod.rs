@@ -4,13 +4,14 @@
 mod error;
 mod place;
 mod read;
+mod word;
 
 use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
-pub(crate) use self::place::Place;
+pub(crate) use self::{place::Place, word::nearest};
 
 /// A workflow as it is written (C-24).
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,7 @@
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 use gateway_domain::RawJson;
 
@@ -49,6 +52,15 @@ impl Place {
             field: self.field.clone(),
             message: message.into(),
             cause: None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.step {
+            Some(step) => write!(f, "`{}` of step `{step}`", self.field),
+            None => write!(f, "`{}`", self.field),
         }
     }
 }

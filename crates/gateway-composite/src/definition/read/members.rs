@@ -1,9 +1,8 @@
 use gateway_domain::{RawObject, printable};
 
 use super::{
-    super::{DefinitionError, place::Place},
+    super::{DefinitionError, nearest, place::Place},
     value::{Read, Value},
-    word::nearest,
 };
 
 /// The members of one object, taken one by one. What is wrong with them is collected in the order of the file.

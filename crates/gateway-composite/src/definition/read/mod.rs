@@ -9,7 +9,6 @@ mod question;
 mod step;
 mod time;
 mod value;
-mod word;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 use gateway_domain::{RawObject, printable};
 
 use super::{
-    super::{Step, StepKind, place::Place},
+    super::{Step, StepKind, nearest, place::Place},
     for_each,
     members::Members,
     on_error::on_error,
@@ -9,7 +9,6 @@ use super::{
     question,
     time::time,
     value::{Read, Value},
-    word::nearest,
 };
 
 /// One step (C-25), the one at `index`.

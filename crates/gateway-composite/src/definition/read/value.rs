@@ -1,6 +1,9 @@
 use gateway_domain::{JsonError, JsonKind, RawJson, RawObject, printable};
 
-use super::{super::DefinitionError, super::place::Place, members::Members, word::nearest};
+use super::{
+    super::{DefinitionError, nearest, place::Place},
+    members::Members,
+};
 
 /// What was read, or everything that is wrong with it.
 pub(super) type Read<T> = Result<T, Vec<DefinitionError>>;

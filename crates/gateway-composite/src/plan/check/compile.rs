@@ -1,10 +1,14 @@
 //! What can be compiled of a definition.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
 
-use super::findings::{Findings, Part};
+use super::{
+    findings::{Findings, Part},
+    graph::Graph,
+    mention::Mention,
+};
 use crate::{
     definition::{
         DefinitionError, ElicitationStep, ForEachStep, OnError, Output, OutputProperty, OutputValue, Place,
@@ -16,7 +20,7 @@ use crate::{
         PlannedValue, Workflow,
     },
     schema::Schema,
-    template::{Template, Tree},
+    template::{Reference, Template, Tree},
 };
 
 /// How long a workflow may take, unless it says so itself (C-43).
@@ -31,22 +35,35 @@ const PARALLEL: u32 = 10;
 /// How many items a loop may have, unless it says so itself (C-60).
 const ITERATIONS: u32 = 100;
 
-/// The whole workflow; `None` if something is wrong.
-pub(super) fn workflow(definition: Arc<WorkflowDefinition>, findings: &mut Findings) -> Option<Workflow> {
-    let top = Place::default();
-    let mut head = Compiler { part: Part::Head, findings };
-    let parameters = head.schema(&top.member("parameters"), definition.parameters.as_ref());
-    let vars = vars(&mut head, definition.vars.as_ref());
-    let steps = steps(&definition.steps, findings);
-    let mut tail = Compiler { part: Part::Output, findings };
-    let output = definition.output.as_ref().map(|written| output(&mut tail, written));
+/// The whole workflow, or `None` if something is wrong; and everything that its templates refer to.
+pub(super) fn compiled(
+    definition: &Arc<WorkflowDefinition>,
+    graph: &Graph,
+    findings: &mut Findings,
+) -> (Option<Workflow>, Vec<Mention>) {
+    let mut compiler = Compiler { part: Part::Head, item: None, findings, mentions: Vec::new() };
+    let workflow = workflow(&mut compiler, definition, graph);
+    (workflow, compiler.mentions)
+}
+
+fn workflow(
+    compiler: &mut Compiler<'_>,
+    definition: &Arc<WorkflowDefinition>,
+    graph: &Graph,
+) -> Option<Workflow> {
+    let place = Place::default().member("parameters");
+    let parameters = compiler.schema(&place, definition.parameters.as_ref());
+    let vars = vars(compiler, definition.vars.as_ref());
+    let steps = steps(compiler, &definition.steps, graph);
+    compiler.part = Part::Output;
+    let output = definition.output.as_ref().map(|written| output(compiler, written));
     Some(Workflow {
+        definition: definition.clone(),
         parameters: parameters?,
         vars: vars?,
         steps: steps?,
         output: output.map_or(Some(None), |output| output.map(Some))?,
         timeout: time(definition.timeout).unwrap_or(WORKFLOW_TIME),
-        definition,
     })
 }
 
@@ -70,15 +87,13 @@ fn vars(compiler: &mut Compiler<'_>, written: Option<&RawObject>) -> Option<Vec<
     vars.into_iter().collect()
 }
 
-fn steps(written: &[Step], findings: &mut Findings) -> Option<Vec<Arc<PlannedStep>>> {
-    let places: HashMap<&str, usize> = written.iter().enumerate().map(|(at, step)| (&*step.id, at)).collect();
+fn steps(compiler: &mut Compiler<'_>, written: &[Step], graph: &Graph) -> Option<Vec<Arc<PlannedStep>>> {
     let steps: Vec<_> = written
         .iter()
         .enumerate()
         .map(|(at, written)| {
-            let mut compiler = Compiler { part: Part::Step(at), findings };
-            let needs = written.depends_on.iter().filter_map(|id| places.get(&**id).copied()).collect();
-            step(&mut compiler, written, &Place::step(&written.id, at), needs).map(Arc::new)
+            compiler.part = Part::Step(at);
+            step(compiler, written, &Place::step(&written.id, at), graph.needs(at).to_vec()).map(Arc::new)
         })
         .collect();
     steps.into_iter().collect()
@@ -135,8 +150,10 @@ fn question(
 fn for_each(compiler: &mut Compiler<'_>, place: &Place, written: &ForEachStep) -> Option<PlannedLoop> {
     let collection = compiler.tree(&place.member("collection"), &written.collection);
     let (inner, place) = (&written.step, place.member("step"));
+    compiler.item = Some(written.item_var.clone());
     let call = call(compiler, &place, &inner.call);
     let condition = compiler.condition(&place, inner.condition.as_deref());
+    compiler.item = None;
     Some(PlannedLoop {
         collection: collection?,
         item_var: written.item_var.clone(),
@@ -164,32 +181,60 @@ fn properties(
 ) -> Option<Vec<PlannedProperty>> {
     let properties: Vec<_> = written
         .iter()
-        .map(|(name, written)| {
-            let place = place.member(name);
-            let value = match &written.value {
-                OutputValue::Template(text) => {
-                    compiler.template(&place.member("value"), text).map(PlannedValue::Template)
-                }
-                OutputValue::Properties(nested) => {
-                    properties(compiler, &place.member("properties"), nested).map(PlannedValue::Properties)
-                }
-            };
-            let default = written.default.clone();
-            Some(PlannedProperty { name: name.clone(), kind: written.kind, value: value?, default })
-        })
+        .map(|(name, written)| property(compiler, &place.member(name), name, written))
         .collect();
     properties.into_iter().collect()
 }
 
-/// Compiles what stands in one part of a definition, and takes note of what cannot be.
+fn property(
+    compiler: &mut Compiler<'_>,
+    place: &Place,
+    name: &Arc<str>,
+    written: &OutputProperty,
+) -> Option<PlannedProperty> {
+    let before = compiler.mentions.len();
+    let value = match &written.value {
+        OutputValue::Template(text) => {
+            compiler.template(&place.member("value"), text).map(PlannedValue::Template)
+        }
+        OutputValue::Properties(nested) => {
+            properties(compiler, &place.member("properties"), nested).map(PlannedValue::Properties)
+        }
+    };
+    if written.default.is_some() {
+        // The default takes the place of whatever is missing in it (C-71).
+        compiler.mentions[before..].iter_mut().for_each(|mention| mention.reference.may_be_missing = true);
+    }
+    Some(PlannedProperty {
+        name: name.clone(),
+        kind: written.kind,
+        value: value?,
+        default: written.default.clone(),
+    })
+}
+
+/// Compiles what stands in a definition, and takes note of what cannot be, and of what templates refer to.
 struct Compiler<'a> {
+    /// Where it is.
     part: Part,
+    /// What the item is called there.
+    item: Option<Arc<str>>,
     findings: &'a mut Findings,
+    mentions: Vec<Mention>,
 }
 
 impl Compiler<'_> {
     fn template(&mut self, place: &Place, text: &str) -> Option<Template> {
-        self.findings.keep(self.part, Template::compile(text).map_err(|error| broken(place, error)))
+        let template = Template::compile(text).map_err(|error| broken(place, error));
+        let template = self.findings.keep(self.part, template)?;
+        for reference in template.references() {
+            self.mention(place.clone(), reference);
+        }
+        Some(template)
+    }
+
+    fn mention(&mut self, place: Place, reference: Reference) {
+        self.mentions.push(Mention { part: self.part, item: self.item.clone(), place, reference });
     }
 
     /// `Some(None)`: there is no condition.
@@ -199,7 +244,12 @@ impl Compiler<'_> {
 
     fn tree(&mut self, place: &Place, value: &RawJson) -> Option<Tree> {
         match Tree::compile(value) {
-            Ok(tree) => Some(tree),
+            Ok(tree) => {
+                for (way, reference) in tree.references() {
+                    self.mention(place.within(&way), reference);
+                }
+                Some(tree)
+            }
             Err(errors) => {
                 for error in errors {
                     self.findings.add(self.part, broken(place, error));

@@ -1,6 +1,6 @@
 /// The known word nearest to `word`, if it is near enough to be a slip of the pen. `retry_count` is nothing but
 /// `retryCount` in another convention.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let folded = |word: &str| word.to_lowercase().replace(['-', '_'], "");
     let word = folded(word);
     let (distance, best) = known

@@ -1,0 +1,147 @@
+//! What a step may be (C-32 to C-35).
+
+use std::{collections::HashMap, time::Duration};
+
+use gateway_domain::{JsonKind, printable};
+
+use super::{
+    findings::{Findings, Part},
+    head, names, on_error, question,
+};
+use crate::definition::{DefinitionError, ForEachStep, Place, Step, StepKind};
+
+/// How long an id may be: it stands in every result, record and log line.
+const MAX_ID: usize = 64;
+
+/// How long a question may be open (C-65).
+const LONGEST_QUESTION: Duration = Duration::from_secs(10 * 60);
+
+/// How many items of a loop may be worked on at once (C-61).
+const MAX_PARALLEL: u32 = 50;
+
+/// How many items a loop may have (C-60).
+const MAX_ITERATIONS: u32 = 1000;
+
+/// Looks at each step by itself.
+pub(super) fn check(steps: &[Step], findings: &mut Findings) {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        let place = Place::step(&step.id, at);
+        let mut found = Vec::new();
+        let id = match seen.get(&*step.id) {
+            Some(earlier) if !step.id.is_empty() => {
+                Some(format!("is the id of step #{} as well; give each step its own", earlier + 1))
+            }
+            _ => id(&step.id),
+        };
+        seen.entry(&step.id).or_insert(at);
+        found.extend(id.map(|message| place.member("id").problem(message)));
+        match &step.kind {
+            StepKind::Tool(call) => found.extend(tool(&place, &call.tool)),
+            StepKind::Elicitation(written) => found.extend(question::check(&place, written)),
+            StepKind::ForEach(written) => found.extend(for_each(&place, written)),
+        }
+        found.extend(condition(&place, step.condition.as_deref()));
+        found.extend(on_error::check(&place, &step.on_error, &step.kind));
+        found.extend(timeout(&place, step));
+        for problem in found {
+            findings.add(Part::Step(at), problem);
+        }
+    }
+}
+
+fn id(id: &str) -> Option<String> {
+    if id.is_empty() {
+        return Some("is required".to_owned());
+    }
+    if id.len() > MAX_ID {
+        return Some(format!("has {} characters, but may have {MAX_ID}", id.chars().count()));
+    }
+    (!names::is_step_id(id)).then(|| {
+        format!(
+            "is `{}`, but must consist of letters, digits, `_` and `-`, and begin with a letter or `_`",
+            printable(id, MAX_ID)
+        )
+    })
+}
+
+fn tool(place: &Place, tool: &str) -> Option<DefinitionError> {
+    let place = place.member("tool");
+    if tool.is_empty() {
+        return Some(place.problem("is required; write it as `downstream__tool` or `downstream.tool`"));
+    }
+    (!names::is_tool_name(tool)).then(|| {
+        place.problem(format!(
+            "is `{}`, but must consist of letters, digits, `.`, `_` and `-`, and begin with a letter or a digit",
+            printable(tool, 64)
+        ))
+    })
+}
+
+/// A condition without any expression comes to the same always; it had better be an answer.
+fn condition(place: &Place, condition: Option<&str>) -> Option<DefinitionError> {
+    let condition = condition?;
+    let is_constant = !condition.contains("{{");
+    let is_answer = matches!(condition, "true" | "True" | "TRUE" | "false" | "False" | "FALSE");
+    (is_constant && !is_answer).then(|| {
+        place
+            .member("condition")
+            .problem("has no expression and is neither true nor false; write `{{ … }}` around it")
+    })
+}
+
+fn timeout(place: &Place, step: &Step) -> Option<DefinitionError> {
+    let place = place.member("timeout");
+    let is_question = matches!(step.kind, StepKind::Elicitation(_));
+    match step.timeout {
+        Some(given) if is_question && given > LONGEST_QUESTION => Some(place.problem(format!(
+            "is {}, but a question may be open for at most {}",
+            humantime::format_duration(given),
+            humantime::format_duration(LONGEST_QUESTION)
+        ))),
+        given => head::time(&place, given),
+    }
+}
+
+fn for_each(place: &Place, written: &ForEachStep) -> Vec<DefinitionError> {
+    let inner = place.member("step");
+    let problems = [
+        collection(written).map(|message| place.member("collection").problem(message)),
+        item_var(&written.item_var).map(|message| place.member("itemVar").problem(message)),
+        bound(&place.member("maxParallel"), written.max_parallel, MAX_PARALLEL),
+        bound(&place.member("maxIterations"), written.max_iterations, MAX_ITERATIONS),
+        tool(&inner, &written.step.call.tool),
+        condition(&inner, written.step.condition.as_deref()),
+    ];
+    let mut problems: Vec<_> = problems.into_iter().flatten().collect();
+    problems.extend(on_error::check_calls(&inner, &written.step.on_error));
+    problems.extend(head::time(&inner.member("timeout"), written.step.timeout));
+    problems
+}
+
+fn collection(written: &ForEachStep) -> Option<&'static str> {
+    match written.collection.kind() {
+        JsonKind::Null => Some("is required; write a template that comes to a list"),
+        JsonKind::String | JsonKind::Array => None,
+        _ => Some("must be a template that comes to a list, or a list"),
+    }
+}
+
+fn item_var(name: &str) -> Option<String> {
+    if name == "index" {
+        return Some("must not be `index`, which is the number of the item".to_owned());
+    }
+    (!names::is_identifier(name)).then(|| {
+        format!(
+            "is `{}`, but must consist of letters, digits and `_`, and not begin with a digit",
+            printable(name, 64)
+        )
+    })
+}
+
+fn bound(place: &Place, given: Option<u32>, most: u32) -> Option<DefinitionError> {
+    let given = given.filter(|given| *given > most)?;
+    // What is this large may have been larger when it was read.
+    let given = if given == u32::MAX { "too large".to_owned() } else { given.to_string() };
+    Some(place.problem(format!("is {given}, but may be at most {most}; 0 is the default")))
+}
