@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_aggregate::{Characters, FitRules};
 use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Resolve};
-use gateway_composite::{Composer, LiveWorkflows};
+use gateway_composite::{Composer, LiveWorkflows, LogObserver};
 use gateway_domain::{DownstreamName, DownstreamSession, Error, Exchange, Subscriptions};
 use gateway_protocol::Implementation;
 use gateway_registry::{Manager, ManagerConfig};
@@ -59,6 +59,7 @@ impl Gateway {
         let workflows = Workflows::of(&config.workflows);
         workflows.warn();
         let composer = Composer::new(workflows::composer_config(config), resolve.clone());
+        let composer = composer.with_observer(Arc::new(LogObserver));
         let offered = LiveWorkflows::new(
             Arc::new(catalog.clone()),
             resolve.clone(),
