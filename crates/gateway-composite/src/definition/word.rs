@@ -7,6 +7,6 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, &folded(candidate)), *candidate))
         .min()?;
-    // A third of the letters wrong is a typing error; more is another word.
-    (distance <= best.len().max(3) / 3).then_some(best)
+    // A third of the letters wrong is a typing error; more is another word, and so is one without a letter in common.
+    (distance <= best.len().max(3) / 3 && distance < best.len()).then_some(best)
 }

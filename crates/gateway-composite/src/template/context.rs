@@ -43,11 +43,12 @@ impl Context {
     /// The value at a path exactly as it came, if it stands in JSON that came from somewhere.
     pub(super) fn raw(&self, path: &[Value]) -> Option<Part> {
         let (last, before) = path.split_last()?;
-        let mut here = self.root();
-        for key in before {
-            here = here.get_item(key).ok()?;
-        }
-        here.downcast_object_ref::<Node>()?.raw(last)
+        self.get(before)?.downcast_object_ref::<Node>()?.raw(last)
+    }
+
+    /// The value at a path.
+    pub(super) fn get(&self, path: &[Value]) -> Option<Value> {
+        path.iter().try_fold(self.root(), |here, key| here.get_item(key).ok())
     }
 }
 

@@ -1,9 +1,10 @@
 use gateway_domain::printable;
-use minijinja::{Error, ErrorKind, Value, machinery};
+use minijinja::{Error, ErrorKind, Value, machinery, value::ValueKind};
 
 use super::{
     Reference,
     context::Context,
+    factor,
     inspect::{self, Inspected},
     json::Part,
     language,
@@ -71,6 +72,10 @@ impl Expression {
     }
 
     fn value(&self, context: &Context) -> Result<Value, TemplateError> {
+        let mut factors = self.inspected.factors.iter().filter_map(|path| context.get(path));
+        if factors.any(|value| value.kind() == ValueKind::Seq) {
+            return Err(self.named(failed(factor::refusal())));
+        }
         let value = self.compiled.eval(context.root()).map_err(|error| self.explained(&error))?;
         if value.is_undefined() {
             return Err(missing(&format!("`{}`", printable(&self.source, SHOWN))));

@@ -1,15 +1,14 @@
 //! What an expression refers to and calls, from its syntax tree.
 
-use std::fmt;
-
 use gateway_domain::printable;
 use minijinja::{
     Value,
-    machinery::ast::{Call, CallArg, CallType, Expr, Slice},
+    machinery::ast::{BinOpKind, Call, CallArg, CallType, Expr, Slice},
 };
 
 use super::{
     Reference,
+    factor::factor,
     language::{FILTERS, FUNCTIONS, TESTS},
 };
 
@@ -27,19 +26,22 @@ pub(super) struct Inspected {
     pub(super) references: Vec<Reference>,
     /// Its keys, if it is nothing but a constant path.
     pub(super) path: Option<Vec<Value>>,
+    /// Paths that must not lead to a list.
+    pub(super) factors: Vec<Vec<Value>>,
 }
 
 /// Looks through an expression.
 ///
 /// Errors: it asks for something that the language here does not have.
 pub(super) fn inspect(tree: &Expr<'_>) -> Result<Inspected, String> {
-    let mut inspector = Inspector { references: Vec::new() };
+    let mut inspector = Inspector { references: Vec::new(), factors: Vec::new() };
     inspector.expression(tree, false)?;
-    Ok(Inspected { references: inspector.references, path: path(tree) })
+    Ok(Inspected { references: inspector.references, path: path(tree), factors: inspector.factors })
 }
 
 struct Inspector {
     references: Vec<Reference>,
+    factors: Vec<Vec<Value>>,
 }
 
 impl Inspector {
@@ -50,7 +52,13 @@ impl Inspector {
             Expr::Const(_) => Ok(()),
             Expr::Slice(slice) => self.slice(slice),
             Expr::UnaryOp(operation) => self.expression(&operation.expr, false),
-            Expr::BinOp(operation) => self.all([&operation.left, &operation.right]),
+            Expr::BinOp(operation) => {
+                if matches!(operation.op, BinOpKind::Mul) {
+                    factor(&operation.left, &mut self.factors)?;
+                    factor(&operation.right, &mut self.factors)?;
+                }
+                self.all([&operation.left, &operation.right])
+            }
             Expr::Compare(chain) => {
                 self.expression(&chain.expr, false)?;
                 self.all(chain.ops.iter().map(|operation| &operation.expr))
@@ -141,7 +149,7 @@ impl Inspector {
 }
 
 /// The keys of a lookup that is constant from a root on.
-fn path(tree: &Expr<'_>) -> Option<Vec<Value>> {
+pub(super) fn path(tree: &Expr<'_>) -> Option<Vec<Value>> {
     let mut keys = Vec::new();
     let mut here = tree;
     loop {
@@ -170,19 +178,15 @@ fn named_in(arguments: &[CallArg<'_>], names: &[&str]) -> Result<(), String> {
     match arguments.first() {
         Some(CallArg::Pos(Expr::Const(name))) => match name.value.as_str() {
             Some(name) => known("filter or test", name, names),
-            None => Err(NameNotText.to_string()),
+            None => Err(not_written_out()),
         },
-        Some(CallArg::Pos(_)) => Err(NameNotText.to_string()),
+        Some(CallArg::Pos(_)) => Err(not_written_out()),
         _ => Ok(()),
     }
 }
 
-struct NameNotText;
-
-impl fmt::Display for NameNotText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a filter or test is written out as a text")
-    }
+fn not_written_out() -> String {
+    "the name of a filter or test is written out as a text".to_owned()
 }
 
 fn known(what: &str, name: &str, names: &[&str]) -> Result<(), String> {

@@ -6,6 +6,7 @@
 mod coerce;
 mod context;
 mod expression;
+mod factor;
 mod inspect;
 mod json;
 mod language;

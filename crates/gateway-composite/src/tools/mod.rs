@@ -24,3 +24,6 @@ use crate::plan::Workflow;
 
 /// Workflows by name.
 pub type Definitions = BTreeMap<Arc<str>, Arc<Workflow>>;
+
+#[cfg(test)]
+mod tests;

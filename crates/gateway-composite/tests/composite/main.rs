@@ -1,3 +1,7 @@
 //! What workflows do, as those see it who write and call them.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod decorator;
 mod rules;
+mod tools;

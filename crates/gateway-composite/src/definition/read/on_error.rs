@@ -1,12 +1,17 @@
 use super::{
     super::{ErrorAction, OnError},
+    members::Members,
     time::time,
     value::{Read, Value},
 };
 
 /// `onError` (C-37).
 pub(super) fn on_error(value: Value) -> Read<OnError> {
-    let mut members = value.members(&["action", "retryCount", "retryDelay", "retryUnsafe"])?;
+    let object = value.indexed("an object like `{action: continue}`")?;
+    let known = &["action", "retryCount", "retryDelay", "retryUnsafe"];
+    let mut members = Members::explained(object, value.place, known, |name| {
+        (name == "maxRetries").then(|| "is not known; did you mean `retryCount`?".to_owned())
+    });
     let action = members.take("action", |action| {
         action.word(&[
             ("abort", ErrorAction::Abort),

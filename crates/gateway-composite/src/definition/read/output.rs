@@ -46,7 +46,7 @@ fn property(value: Value) -> Read<OutputProperty> {
         _ => {}
     }
     let default = members.take("default", Value::any);
-    let source = template.map(OutputValue::Template).or(nested.map(OutputValue::Properties));
+    let source = template.map(OutputValue::Template).or_else(|| nested.map(OutputValue::Properties));
     let property = kind.zip(source).map(|(kind, value)| OutputProperty { kind, description, value, default });
     members.finish(property)
 }

@@ -17,8 +17,10 @@ pub(super) fn step(value: Value, index: usize) -> Read<Step> {
     let id = object.get_text("id").unwrap_or_default();
     let place = Place::step(&printable(&id, 64), index);
     let kind = Type::of(&object);
+    let is_written = object.contains("type");
     let known = kind.as_ref().map_or_else(|_| Type::all_members(), |kind| kind.members());
-    let mut members = Members::explained(object, place, &known, |name| elsewhere(name, *kind.as_ref().ok()?));
+    let mut members =
+        Members::explained(object, place, &known, |name| elsewhere(name, *kind.as_ref().ok()?, is_written));
     let what = match kind {
         Ok(kind) => kind.read(&mut members),
         Err(problem) => {
@@ -112,9 +114,11 @@ impl Type {
 }
 
 /// Members that only steps of other types have.
-fn elsewhere(name: &str, kind: Type) -> Option<String> {
+fn elsewhere(name: &str, kind: Type, is_written: bool) -> Option<String> {
     let other = Type::ALL.into_iter().find(|other| other.own_members().contains(&name))?;
-    Some(format!("belongs to steps of type `{}`; this one is of type `{}`", other.word(), kind.word()))
+    let (other, kind) = (other.word(), kind.word());
+    let default = if is_written { "" } else { ", the default" };
+    Some(format!("belongs to steps of type `{other}`; this one is of type `{kind}`{default}"))
 }
 
 const COMMON: &[&str] = &["id", "type", "condition", "dependsOn", "onError", "timeout", "defaultResults"];

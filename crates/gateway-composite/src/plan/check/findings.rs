@@ -30,6 +30,8 @@ impl Findings {
             Some(made) if self.0.is_empty() => Ok(made),
             _ => {
                 self.0.sort_by_key(|(part, _)| *part);
+                // One template may say the same twice.
+                self.0.dedup();
                 Err(DefinitionErrors(self.0.into_iter().map(|(_, problem)| problem).collect()))
             }
         }

@@ -1,10 +1,9 @@
 //! What stands above the steps (C-29 to C-31).
 
-use std::time::Duration;
-
 use gateway_domain::{RawObject, printable};
 
 use super::{
+    bounds,
     findings::{Findings, Part},
     names::is_workflow_name,
 };
@@ -16,9 +15,6 @@ pub(super) const MAX_STEPS: usize = 100;
 /// How long a name may be (C-30).
 const MAX_NAME: usize = 64;
 
-/// The longest time that can be written: beyond it a slip of the pen is likelier than a wish.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-
 pub(super) fn check(definition: &WorkflowDefinition, findings: &mut Findings) {
     let top = Place::default();
     let problems = [
@@ -26,18 +22,11 @@ pub(super) fn check(definition: &WorkflowDefinition, findings: &mut Findings) {
         description(&definition.description).map(|message| top.member("description").problem(message)),
         definition.parameters.as_ref().and_then(|schema| parameters(&top.member("parameters"), schema)),
         steps(definition.steps.len()).map(|message| top.member("steps").problem(message)),
-        time(&top.member("timeout"), definition.timeout),
+        bounds::time(&top.member("timeout"), definition.timeout),
     ];
     for problem in problems.into_iter().flatten() {
         findings.add(Part::Head, problem);
     }
-}
-
-/// Whether a time is one that can be waited for.
-pub(super) fn time(place: &Place, given: Option<Duration>) -> Option<DefinitionError> {
-    let given = given.filter(|given| *given > LONGEST)?;
-    let given = humantime::format_duration(given);
-    Some(place.problem(format!("is {given}, but may be at most 1day")))
 }
 
 fn name(name: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! From a definition to a plan: what can be compiled is compiled, and every rule is looked at, so that all problems
 //! are told at once.
 
+mod bounds;
 mod compile;
 mod defaults;
 mod findings;

@@ -5,8 +5,9 @@ use std::{collections::HashMap, time::Duration};
 use gateway_domain::{JsonKind, printable};
 
 use super::{
+    bounds,
     findings::{Findings, Part},
-    head, names, on_error, question,
+    names, on_error, question,
 };
 use crate::definition::{DefinitionError, ForEachStep, Place, Step, StepKind};
 
@@ -42,7 +43,7 @@ pub(super) fn check(steps: &[Step], findings: &mut Findings) {
             StepKind::ForEach(written) => found.extend(for_each(&place, written)),
         }
         found.extend(condition(&place, step.condition.as_deref()));
-        found.extend(on_error::check(&place, &step.on_error, &step.kind));
+        found.extend(on_error::check(&place, &step.on_error));
         found.extend(timeout(&place, step));
         for problem in found {
             findings.add(Part::Step(at), problem);
@@ -99,7 +100,7 @@ fn timeout(place: &Place, step: &Step) -> Option<DefinitionError> {
             humantime::format_duration(given),
             humantime::format_duration(LONGEST_QUESTION)
         ))),
-        given => head::time(&place, given),
+        given => bounds::time(&place, given),
     }
 }
 
@@ -108,14 +109,14 @@ fn for_each(place: &Place, written: &ForEachStep) -> Vec<DefinitionError> {
     let problems = [
         collection(written).map(|message| place.member("collection").problem(message)),
         item_var(&written.item_var).map(|message| place.member("itemVar").problem(message)),
-        bound(&place.member("maxParallel"), written.max_parallel, MAX_PARALLEL),
-        bound(&place.member("maxIterations"), written.max_iterations, MAX_ITERATIONS),
+        bounds::count(&place.member("maxParallel"), written.max_parallel.unwrap_or(0), MAX_PARALLEL),
+        bounds::count(&place.member("maxIterations"), written.max_iterations.unwrap_or(0), MAX_ITERATIONS),
         tool(&inner, &written.step.call.tool),
         condition(&inner, written.step.condition.as_deref()),
     ];
     let mut problems: Vec<_> = problems.into_iter().flatten().collect();
-    problems.extend(on_error::check_calls(&inner, &written.step.on_error));
-    problems.extend(head::time(&inner.member("timeout"), written.step.timeout));
+    problems.extend(on_error::check(&inner, &written.step.on_error));
+    problems.extend(bounds::time(&inner.member("timeout"), written.step.timeout));
     problems
 }
 
@@ -137,11 +138,4 @@ fn item_var(name: &str) -> Option<String> {
             printable(name, 64)
         )
     })
-}
-
-fn bound(place: &Place, given: Option<u32>, most: u32) -> Option<DefinitionError> {
-    let given = given.filter(|given| *given > most)?;
-    // What is this large may have been larger when it was read.
-    let given = if given == u32::MAX { "too large".to_owned() } else { given.to_string() };
-    Some(place.problem(format!("is {given}, but may be at most {most}; 0 is the default")))
 }
