@@ -9,7 +9,6 @@ use super::{
     course::Course,
     ledger::Ledger,
     register::{Register, Running, Stop},
-    scribe,
     shared::Shared,
 };
 use crate::{
@@ -130,9 +129,9 @@ impl Composer {
         let (result, receiver) = watch::channel(None);
         let slips = shared.desk.watch();
         let run = Run { shared: shared.clone(), stop: stop.clone(), slips, result: receiver };
-        let scribe = tokio::spawn(scribe::keep(self.store.clone(), ledger.watch()).in_current_span());
+        let store = self.store.clone();
         let deadline = Box::pin(sleep(limit));
-        let course = Course { shared, arguments, ledger, stop, limit, deadline, scribe, place, result };
+        let course = Course { shared, arguments, ledger, stop, limit, deadline, store, place, result };
         tokio::spawn(course.run().in_current_span());
         Ok(run)
     }

@@ -1,7 +1,8 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
-use tokio::{sync::watch, task::JoinHandle, time::Sleep};
+use tokio::{sync::watch, time::Sleep};
+use tracing::Instrument as _;
 
 use super::{
     WorkflowResult,
@@ -10,11 +11,12 @@ use super::{
     output,
     register::{Place, Stop},
     schedule::Schedule,
+    scribe,
     shared::Shared,
 };
 use crate::{
     error::{TemplateError, WorkflowError},
-    state::{RunStatus, StepStatus},
+    state::{RunStatus, StateStore, StepStatus},
     template::{Scope, WorkflowScope},
 };
 
@@ -30,7 +32,7 @@ pub(super) struct Course {
     /// How long the run may take, and the clock of that, which began with the run (C-52).
     pub(super) limit: Duration,
     pub(super) deadline: Pin<Box<Sleep>>,
-    pub(super) scribe: JoinHandle<()>,
+    pub(super) store: Arc<dyn StateStore>,
     pub(super) place: Place,
     pub(super) result: watch::Sender<Option<WorkflowResult>>,
 }
@@ -39,6 +41,7 @@ impl Course {
     /// Runs to the end. The result is there when the record is kept and the place is free.
     pub(super) async fn run(mut self) {
         self.ledger.begin();
+        let scribe = tokio::spawn(scribe::keep(self.store.clone(), self.ledger.watch()).in_current_span());
         let outcome = self.outcome().await;
         let outcome = match self.stop.end(status(&outcome)) {
             true => outcome,
@@ -46,7 +49,7 @@ impl Course {
         };
         let status = status(&outcome);
         self.ledger.end(status, outcome.as_ref().err());
-        if let Err(error) = self.scribe.await {
+        if let Err(error) = scribe.await {
             tracing::error!(run = %self.shared.id, "the record of a run was not kept: {error}");
         }
         drop(self.place);

@@ -3,5 +3,8 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod decorator;
+mod fake;
+mod graphs;
 mod rules;
+mod runs;
 mod tools;

@@ -1,0 +1,540 @@
+//! Single runs: when they end, how they are cancelled, what bounds them, and what is told of them.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gateway_composite::{
+    Composer, ComposerConfig, MemoryStore, Observer, Run, RunEvent, RunEventKind, RunRecord, RunStatus,
+    StateError, StateStore, StepError, StepStatus, Turn, WorkflowError, WorkflowResult,
+};
+use gateway_domain::{CallerError, Error, Event, EventSink, RawObject};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::fake::{Tools, context, exchange, object, workflow};
+
+const FORMS: &str = r#"{"elicitation":{}}"#;
+
+fn step(id: &str, needs: &[&str], arguments: &str, rest: &str) -> String {
+    let needs: Vec<_> = needs.iter().map(|need| format!("{need:?}")).collect();
+    let needs = needs.join(",");
+    format!(r#"{{"id":"{id}","tool":"t__work","dependsOn":[{needs}],"arguments":{arguments}{rest}}}"#)
+}
+
+fn question(id: &str, needs: &[&str], rest: &str) -> String {
+    let needs: Vec<_> = needs.iter().map(|need| format!("{need:?}")).collect();
+    let needs = needs.join(",");
+    format!(
+        r#"{{"id":"{id}","type":"elicitation","dependsOn":[{needs}],"message":"Sure about {id}?",
+          "schema":{{"type":"object","properties":{{"yes":{{"type":"boolean"}}}}}}{rest}}}"#
+    )
+}
+
+fn composer(tools: &Tools, config: ComposerConfig) -> Composer {
+    Composer::new(config, Arc::new(tools.clone()))
+}
+
+fn begin(composer: &Composer, tools: &Tools, steps: &[String], rest: &str) -> Run {
+    let context = context(tools, "c", FORMS);
+    composer.begin(workflow(steps, rest), RawObject::empty(), context).unwrap()
+}
+
+async fn end(run: &mut Run) -> WorkflowResult {
+    match run.next().await {
+        Turn::Ended(result) => result,
+        Turn::Asks(requests) => panic!("it asks: {requests:?}"),
+    }
+}
+
+async fn asks(run: &mut Run) -> Vec<String> {
+    match run.next().await {
+        Turn::Asks(requests) => requests.iter().map(|(key, _)| key.into_owned()).collect(),
+        Turn::Ended(result) => panic!("it ended: {result:?}"),
+    }
+}
+
+/// Runs to the end.
+async fn run(steps: &[String], rest: &str) -> (WorkflowResult, Tools) {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let result = end(&mut begin(&composer, &tools, steps, rest)).await;
+    (result, tools)
+}
+
+fn statuses(result: &WorkflowResult) -> Vec<StepStatus> {
+    result.steps.iter().map(|step| step.status).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_starts_when_its_own_dependencies_are_done() {
+    let steps = [
+        step("a", &[], r#"{"ms":10}"#, ""),
+        step("b", &[], r#"{"ms":1000}"#, ""),
+        step("c", &["a"], r#"{"ms":10}"#, ""),
+    ];
+    let (result, tools) = run(&steps, "").await;
+    assert_eq!(result.status, RunStatus::Completed);
+    assert!(tools.seen_of("c")[0].until < tools.seen_of("b")[0].until);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_output_is_that_of_the_last_step_in_the_file_that_has_one() {
+    let skipped = r#","condition":"{{ 1 > 2 }}""#;
+    let steps = [
+        step("a", &[], r#"{"id":"a","ms":30}"#, ""),
+        step("b", &[], r#"{"id":"b","ms":10}"#, ""),
+        step("c", &[], r#"{"id":"c"}"#, skipped),
+    ];
+    for (steps, output) in
+        [(&steps[..], r#"{"id":"b"}"#), (&steps[..1], r#"{"id":"a"}"#), (&steps[2..], "{}")]
+    {
+        let (result, _) = run(steps, "").await;
+        assert_eq!(result.output.unwrap().as_str(), output);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_skipped_is_done_for_those_that_depend_on_it() {
+    let skipped = r#","condition":"false","defaultResults":{"id":"default"}"#;
+    let steps = [
+        step("a", &[], r#"{"id":"a"}"#, skipped),
+        step("b", &["a"], r#"{"id":"{{ steps.a.output.id }} of {{ steps.a.status }}"}"#, ""),
+    ];
+    let (result, _) = run(&steps, "").await;
+    assert_eq!(statuses(&result), [StepStatus::Skipped, StepStatus::Completed]);
+    assert_eq!(result.output.unwrap().as_str(), r#"{"id":"default of skipped"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_are_counted() {
+    let retry = r#","onError":{"action":"retry","retryCount":2}"#;
+    for (fail, calls, retries, status) in [
+        ("never", 1, 0, RunStatus::Completed),
+        ("once", 2, 1, RunStatus::Completed),
+        ("always", 3, 2, RunStatus::Failed),
+    ] {
+        let (result, tools) = run(&[step("a", &[], &format!(r#"{{"fail":"{fail}"}}"#), retry)], "").await;
+        assert_eq!((result.status, result.steps[0].retries), (status, retries), "{fail}");
+        assert_eq!(tools.seen().len(), calls, "{fail}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_with_its_time_and_so_do_its_calls() {
+    let steps = [step("a", &[], r#"{"ms":1000}"#, ""), step("b", &[], r#"{"ms":90000}"#, "")];
+    let since = Instant::now();
+    let (result, tools) = run(&steps, r#","timeout":"10s""#).await;
+    assert_eq!(result.status, RunStatus::TimedOut);
+    assert_eq!(result.error, Some(WorkflowError::TimedOut { after: Duration::from_secs(10) }));
+    assert_eq!(statuses(&result), [StepStatus::Completed, StepStatus::Failed]);
+    assert_eq!(since.elapsed().as_secs(), 10);
+    assert_eq!(tools.running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_definition_may_exceed_the_longest_time_and_questions_count() {
+    let tools = Tools::default();
+    let max_time = Duration::from_secs(5);
+    let composer = composer(&tools, ComposerConfig { max_time, ..ComposerConfig::default() });
+    let mut run = begin(&composer, &tools, &[question("q", &[], "")], r#","timeout":"1h""#);
+    assert_eq!(asks(&mut run).await, ["q.question"]);
+    sleep(Duration::from_secs(6)).await;
+    assert!(run.is_over());
+    assert_eq!(end(&mut run).await.error, Some(WorkflowError::TimedOut { after: max_time }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_that_do_not_fit_end_the_run_before_anything_is_called() {
+    let parameters = r#","parameters":{"type":"object","properties":{"n":{"type":"integer","default":7}}}"#;
+    for (arguments, id) in [("{}", Some("7")), (r#"{"n":8}"#, Some("8")), (r#"{"n":"8"}"#, None)] {
+        let tools = Tools::default();
+        let composer = composer(&tools, ComposerConfig::default());
+        let workflow = workflow(&[step("a", &[], r#"{"id":"{{ params.n }}"}"#, "")], parameters);
+        let mut run = composer.begin(workflow, object(arguments), context(&tools, "c", "{}")).unwrap();
+        let result = end(&mut run).await;
+        match id {
+            Some(id) => assert_eq!(tools.seen()[0].arguments.get("id").unwrap().as_str(), id),
+            None => {
+                assert!(matches!(result.error, Some(WorkflowError::InvalidParameters { .. })), "{result:?}");
+                assert_eq!(result.status, RunStatus::Failed);
+                assert!(tools.seen().is_empty());
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn vars_are_computed_once_and_say_where_they_fail() {
+    let steps = [step("a", &[], r#"{"id":"{{ vars.two }}"}"#, "")];
+    let (result, _) = run(&steps, r#","vars":{"two":"{{ 1 + 1 }}"}"#).await;
+    assert_eq!(result.output.unwrap().as_str(), r#"{"id":2}"#);
+    let (result, tools) = run(&steps, r#","vars":{"two":{"deep":["{{ params.none }}"]}}"#).await;
+    let Some(WorkflowError::Template(error)) = result.error else { panic!("{result:?}") };
+    assert_eq!(error.place, "vars.two.deep[0]");
+    assert!(tools.seen().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_comes_to_a_bound_ends_whatever_is_forgiven() {
+    let forgiven = r#","onError":{"action":"continue"}"#;
+    let steps = ["a", "b", "c"].map(|id| step(id, &[], r#"{"id":"12345"}"#, forgiven));
+    let default = ComposerConfig::default;
+    for (config, what, limit) in [
+        (ComposerConfig { max_calls: 2, ..default() }, "calls", 2),
+        (ComposerConfig { max_bytes: 60, ..default() }, "bytes of results", 60),
+    ] {
+        let tools = Tools::default();
+        let result = end(&mut begin(&composer(&tools, config), &tools, &steps, "")).await;
+        assert_eq!(result.error, Some(WorkflowError::LimitExceeded { what, limit }));
+        assert_eq!(result.status, RunStatus::Failed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_are_so_many_runs_of_a_caller_and_in_all() {
+    let tools = Tools::default();
+    let config = ComposerConfig { max_runs: 3, max_runs_per_caller: 2, ..ComposerConfig::default() };
+    let composer = composer(&tools, config);
+    let workflow = workflow(&[step("a", &[], r#"{"ms":1000}"#, "")], "");
+    let begin = |caller| composer.begin(workflow.clone(), RawObject::empty(), context(&tools, caller, "{}"));
+    let overloaded = |run: Result<Run, Error>, limit| {
+        let refused = Error::from(CallerError::Overloaded { what: "workflows", limit });
+        assert_eq!(run.unwrap_err(), refused);
+    };
+    let (mut first, _second) = (begin("a").unwrap(), begin("a").unwrap());
+    overloaded(begin("a"), 2);
+    let third = begin("b").unwrap();
+    overloaded(begin("b"), 3);
+    drop(third);
+    sleep(Duration::from_millis(1)).await;
+    let _third = begin("b").unwrap();
+    end(&mut first).await;
+    begin("a").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_what_runs_and_is_an_error_afterwards() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let mut run = begin(&composer, &tools, &[step("a", &[], r#"{"ms":1000}"#, "")], "");
+    let id = run.id().clone();
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(composer.active().await.unwrap().len(), 1);
+    composer.cancel(&id).await.unwrap();
+    let result = end(&mut run).await;
+    assert_eq!((result.status, &result.error), (RunStatus::Cancelled, &Some(WorkflowError::Cancelled)));
+    assert_eq!((result.output, tools.running()), (None, 0));
+    assert_eq!(composer.status(&id).await.unwrap().status, RunStatus::Cancelled);
+    assert!(composer.active().await.unwrap().is_empty());
+    let ended = StateError::Ended { id: id.clone(), status: RunStatus::Cancelled };
+    assert_eq!(composer.cancel(&id).await, Err(ended));
+    assert_eq!(composer.cancel("none").await, Err(StateError::NotFound { id: "none".into() }));
+    assert_eq!(composer.cancel("").await, Err(StateError::EmptyId));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_composer_that_is_closed_has_no_runs_and_takes_none() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [step("a", &[], r#"{"ms":1000}"#, "")];
+    let mut run = begin(&composer, &tools, &steps, "");
+    sleep(Duration::from_millis(10)).await;
+    composer.close().await;
+    assert_eq!(tools.running(), 0);
+    assert_eq!(end(&mut run).await.status, RunStatus::Cancelled);
+    let refused = composer.begin(workflow(&steps, ""), RawObject::empty(), context(&tools, "c", "{}"));
+    assert_eq!(refused.unwrap_err(), CallerError::SessionClosed.into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_panics_fails_the_run_and_is_not_forgiven() {
+    let forgiven = r#","onError":{"action":"continue"}"#;
+    let steps = [step("a", &[], r#"{"fail":"panic"}"#, forgiven), step("b", &[], r#"{"ms":1000}"#, "")];
+    let (result, tools) = run(&steps, "").await;
+    let cause = Box::new(StepError::Internal);
+    assert_eq!(result.error, Some(WorkflowError::StepFailed { step: "a".into(), cause }));
+    assert_eq!(tools.running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cannot_be_asked_is_refused_only_if_it_surely_has_to_be() {
+    for (rest, is_refused) in [
+        ("", true),
+        (r#","condition":"false""#, false),
+        (r#","onError":{"action":"continue"}"#, false),
+        (r#","onError":{"action":"retry","retryCount":1}"#, true),
+    ] {
+        let tools = Tools::default();
+        let composer = composer(&tools, ComposerConfig::default());
+        let workflow = workflow(&[question("q", &[], rest)], "");
+        for (capabilities, can) in [(FORMS, true), (r#"{"elicitation":{"url":{}}}"#, false), ("{}", false)] {
+            let run =
+                composer.begin(workflow.clone(), RawObject::empty(), context(&tools, "c", capabilities));
+            match (run, is_refused && !can) {
+                (Ok(_), false) => {}
+                (Err(Error::Caller(CallerError::MissingCapability { required })), true) => {
+                    assert_eq!(required.as_str(), r#"{"elicitation":{"form":{}}}"#);
+                }
+                (run, _) => panic!("{rest} {capabilities}: {run:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_are_asked_together_and_again_until_they_are_answered() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [
+        question("p", &[], ""),
+        question("q", &[], ""),
+        step("a", &[], r#"{"id":"a","ms":100}"#, ""),
+        step(
+            "b",
+            &["p", "q"],
+            r#"{"id":"{{ steps.p.output.action }} {{ steps.q.output.content.yes }}"}"#,
+            "",
+        ),
+    ];
+    let mut run = begin(&composer, &tools, &steps, "");
+    let status = async || composer.status(run_id(&composer).await.as_str()).await.unwrap().status;
+    assert_eq!(asks(&mut run).await, ["p.question", "q.question"]);
+    assert!(!run.is_over());
+    assert_eq!(asks(&mut run).await, ["p.question", "q.question"]);
+    assert_eq!(status().await, RunStatus::WaitingForElicitation);
+    sleep(Duration::from_secs(1)).await;
+    assert!(tools.seen_of("a")[0].until.is_some(), "others go on meanwhile");
+    run.answer(
+        &object(r#"{"q.question":{"action":"accept","content":{"yes":true}},"x":1}"#),
+        exchange(FORMS),
+    );
+    assert_eq!(asks(&mut run).await, ["p.question"]);
+    run.answer(&object(r#"{"p.question":{"action":"accept","content":{}}}"#), exchange(FORMS));
+    assert!(run.is_over());
+    let result = end(&mut run).await;
+    assert_eq!(result.output.unwrap().as_str(), r#"{"id":"accept true"}"#);
+    assert_eq!(end(&mut run).await.status, RunStatus::Completed);
+}
+
+async fn run_id(composer: &Composer) -> String {
+    composer.active().await.unwrap()[0].id.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_is_taken_back() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [question("q", &[], r#","timeout":"30s","onCancel":"continue""#)];
+    let mut run = begin(&composer, &tools, &steps, "");
+    assert_eq!(asks(&mut run).await, ["q.question"]);
+    assert!(!run.is_over());
+    sleep(Duration::from_secs(31)).await;
+    assert!(run.is_over());
+    assert_eq!(end(&mut run).await.output.unwrap().as_str(), r#"{"action":"cancel"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_that_have_not_begun_are_skipped_when_an_answer_says_so() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [
+        question("q", &[], r#","onDecline":"skip_remaining""#),
+        step("a", &[], r#"{"id":"a","ms":5000}"#, ""),
+        step("b", &["a"], r#"{"id":"b"}"#, ""),
+        step("c", &["q"], r#"{"id":"c"}"#, ""),
+    ];
+    let mut run = begin(&composer, &tools, &steps, "");
+    asks(&mut run).await;
+    run.answer(&object(r#"{"q.question":{"action":"decline"}}"#), exchange(FORMS));
+    let result = end(&mut run).await;
+    use StepStatus::{Completed, Skipped};
+    assert_eq!(statuses(&result), [Completed, Completed, Skipped, Skipped]);
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.output.unwrap().as_str(), r#"{"id":"a"}"#);
+}
+
+/// Fails, or never comes to an end, or breaks off.
+enum BadStore {
+    Fails,
+    Hangs,
+    Panics,
+}
+
+#[async_trait]
+impl StateStore for BadStore {
+    async fn save(&self, _: &RunRecord) -> Result<(), StateError> {
+        match self {
+            Self::Fails => Err(StateError::Store { reason: "full".to_owned() }),
+            Self::Hangs => std::future::pending().await,
+            Self::Panics => panic!("a store that panics"),
+        }
+    }
+
+    async fn load(&self, id: &str) -> Result<RunRecord, StateError> {
+        Err(StateError::NotFound { id: id.into() })
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), StateError> {
+        Err(StateError::NotFound { id: id.into() })
+    }
+
+    async fn list_active(&self) -> Result<Vec<RunRecord>, StateError> {
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_does_not_work_fails_no_run_and_holds_it_up_for_5_seconds_at_most() {
+    for (store, seconds) in [(BadStore::Fails, 0), (BadStore::Hangs, 5), (BadStore::Panics, 0)] {
+        let tools = Tools::default();
+        let composer = composer(&tools, ComposerConfig::default()).with_store(Arc::new(store));
+        let steps = [step("a", &[], r#"{"ms":10}"#, ""), step("b", &["a"], r#"{"ms":10}"#, "")];
+        let since = Instant::now();
+        let result = end(&mut begin(&composer, &tools, &steps, "")).await;
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(since.elapsed().as_secs(), seconds);
+        assert!(tools.seen_of("b")[0].from - since < Duration::from_millis(20));
+    }
+}
+
+/// Remembers every record that was saved.
+#[derive(Default)]
+struct History(MemoryStore, Mutex<Vec<RunStatus>>);
+
+#[async_trait]
+impl StateStore for History {
+    async fn save(&self, record: &RunRecord) -> Result<(), StateError> {
+        {
+            let mut saved = self.1.lock().unwrap();
+            saved.push(record.status);
+            saved.dedup();
+        }
+        self.0.save(record).await
+    }
+
+    async fn load(&self, id: &str) -> Result<RunRecord, StateError> {
+        self.0.load(id).await
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), StateError> {
+        self.0.delete(id).await
+    }
+
+    async fn list_active(&self) -> Result<Vec<RunRecord>, StateError> {
+        self.0.list_active().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_is_saved_at_the_start_while_waiting_and_at_the_end() {
+    let tools = Tools::default();
+    let history = Arc::new(History::default());
+    let composer = composer(&tools, ComposerConfig::default()).with_store(history.clone());
+    let mut run =
+        begin(&composer, &tools, &[question("q", &[], ""), step("a", &["q"], r#"{"ms":10}"#, "")], "");
+    asks(&mut run).await;
+    run.answer(&object(r#"{"q.question":{"action":"accept"}}"#), exchange(FORMS));
+    end(&mut run).await;
+    let saved: Vec<_> = history.1.lock().unwrap().clone();
+    use RunStatus::{Completed, Running, WaitingForElicitation};
+    assert_eq!(saved, [Running, WaitingForElicitation, Running, Completed]);
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Observer for Heard {
+    fn observe(&self, event: &RunEvent<'_>) {
+        assert_eq!(event.caller.to_string(), "c");
+        let text = match &event.kind {
+            RunEventKind::StepCompleted { step, after, retries } => {
+                format!("{step} completed after {} ms, {retries} retries", after.as_millis() / 10 * 10)
+            }
+            RunEventKind::StepFailed { step, is_forgiven, reason, .. } => {
+                format!("{step} failed, {is_forgiven}: {reason}")
+            }
+            RunEventKind::RunCompleted { failed_steps, .. } => format!("completed, {failed_steps} failed"),
+            RunEventKind::RunFailed { reason, .. } => format!("failed: {reason}"),
+            RunEventKind::RunCancelled { .. } => "cancelled".to_owned(),
+            RunEventKind::RunTimedOut { .. } => "timed out".to_owned(),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+impl EventSink for Heard {
+    fn emit(&self, event: Event) {
+        if let Event::Progress(params) = event {
+            let part = |name| params.get(name).unwrap().to_string();
+            self.0.lock().unwrap().push(format!("{} of {}", part("progress"), part("total")));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_hears_of_everything_in_order() {
+    let forgiven = r#","onError":{"action":"continue"}"#;
+    let steps = [
+        step("a", &[], r#"{"ms":50}"#, ""),
+        step("b", &["a"], r#"{"fail":"always"}"#, forgiven),
+        step("c", &["b"], "{}", r#","condition":"false""#),
+        step("d", &["c"], r#"{"ms":20}"#, ""),
+        step("e", &["c"], r#"{"ms":10,"fail":"always"}"#, ""),
+    ];
+    let tools = Tools::default();
+    let heard = Arc::new(Heard::default());
+    let composer = composer(&tools, ComposerConfig::default()).with_observer(heard.clone());
+    end(&mut begin(&composer, &tools, &steps[..3], "")).await;
+    assert_eq!(
+        std::mem::take(&mut *heard.0.lock().unwrap()),
+        [
+            "RunStarted",
+            r#"StepStarted { step: "a" }"#,
+            "a completed after 50 ms, 0 retries",
+            r#"StepStarted { step: "b" }"#,
+            "b failed, true: tool `t__work` failed: it failed",
+            r#"StepStarted { step: "c" }"#,
+            r#"StepSkipped { step: "c" }"#,
+            "completed, 1 failed",
+        ]
+    );
+    end(&mut begin(&composer, &tools, &steps, "")).await;
+    assert_eq!(
+        heard.0.lock().unwrap()[7..],
+        [
+            r#"StepStarted { step: "d" }"#,
+            r#"StepStarted { step: "e" }"#,
+            "e failed, false: tool `t__work` failed: it failed",
+            "d failed, false: it was cancelled",
+            "failed: step `e` failed: tool `t__work` failed: it failed",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_wants_it_is_told_how_far_the_run_is() {
+    let each = r#"{"id":"each","type":"forEach","dependsOn":["a"],"collection":[1,2,3,4],"maxParallel":1,
+        "step":{"tool":"t__work","arguments":{"ms":10}}}"#;
+    let tools = Tools::default();
+    let heard = Arc::new(Heard::default());
+    let composer = composer(&tools, ComposerConfig::default());
+    let mut context = context(&tools, "c", "{}");
+    (context.exchange.wants_progress, context.exchange.events) = (true, heard.clone());
+    let steps = [step("a", &[], "{}", ""), each.to_owned()];
+    let mut run = composer.begin(workflow(&steps, ""), RawObject::empty(), context).unwrap();
+    end(&mut run).await;
+    let told = heard.0.lock().unwrap();
+    assert_eq!(*told, ["1 of 2", "1.25 of 2", "1.50 of 2", "1.75 of 2", "1.99 of 2", "2 of 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_what_comes_next_can_be_given_up() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let mut run = begin(&composer, &tools, &[question("q", &[], "")], "");
+    assert!(timeout(Duration::from_millis(5), run.next()).await.is_err());
+    assert_eq!(asks(&mut run).await, ["q.question"]);
+}
