@@ -83,16 +83,12 @@ fn in_files(item: &Item<'_>) -> Vec<Workflow> {
 fn found(item: &Item<'_>) -> Result<Vec<PathBuf>, Fault> {
     let written = scalar::word(item)?;
     let path = item.resolve(written.as_ref());
-    if Pattern::escape(&written) == written {
-        item.reads(&path);
-        return match path.try_exists() {
-            Ok(true) if path.is_dir() => Err(Fault::new(format!("{} is a folder", path.display()))
-                .hint(format!("write \"{written}/*.yaml\""))),
-            Ok(true) => Ok(vec![path]),
-            Ok(false) => Err(Fault::new(format!("there is no file {}", path.display()))),
-            Err(error) => Err(Fault::new(format!("cannot look for {}: {error}", path.display()))),
-        };
+    if is_literal(&written) {
+        return only(item, &written, path);
     }
+    let is_plain = |folder: &&Path| is_literal(&folder.to_string_lossy());
+    let top = Path::new(&written).ancestors().find(is_plain).unwrap_or_else(|| Path::new(""));
+    item.reads(&item.resolve(top));
     let folder = item.resolve("".as_ref());
     let pattern = Path::new(&Pattern::escape(&folder.to_string_lossy())).join(&written);
     let folders = pattern.parent().map(|parent| paths(&parent.to_string_lossy())).transpose()?;
@@ -104,6 +100,22 @@ fn found(item: &Item<'_>) -> Result<Vec<PathBuf>, Fault> {
         item.note(format!("no file matches {}", path.display()));
     }
     Ok(files)
+}
+
+fn is_literal(text: &str) -> bool {
+    Pattern::escape(text) == text
+}
+
+fn only(item: &Item<'_>, written: &str, path: PathBuf) -> Result<Vec<PathBuf>, Fault> {
+    item.reads(&path);
+    match path.metadata() {
+        Ok(found) if found.is_dir() => {
+            let fault = Fault::new(format!("{} is a folder", path.display()));
+            Err(fault.hint(format!("write \"{}/*.yaml\"", written.trim_end_matches('/'))))
+        }
+        Ok(_) => Ok(vec![path]),
+        Err(error) => Err(Fault::new(format!("cannot read {}: {error}", path.display()))),
+    }
 }
 
 fn paths(pattern: &str) -> Result<Vec<PathBuf>, Fault> {

@@ -120,7 +120,8 @@ mod tests {
             check(format, "[1]", Err("the file must hold keys with values"));
         }
         check(Format::Toml, "a = inf", Err(NO_NUMBER));
-        check(Format::Yaml, "a: [.nan]", Err(NO_NUMBER));
+        check(Format::Toml, "a = [[1, { b = nan }]]", Err(NO_NUMBER));
+        check(Format::Yaml, "a: [.nan]", Err("value `.nan` is not a finite number"));
         check(Format::Json, "{\"a\": 1, \"a\": 2}", Err("duplicate key `a`"));
     }
 
