@@ -28,7 +28,7 @@ pub struct WorkflowDefinition {
     pub vars: Option<RawObject>,
     /// At least 1, at most 100 (C-29).
     pub steps: Vec<Step>,
-    /// How long a run may take, questions included; by default 30 minutes (C-43).
+    /// How long a run may take, questions included; by default, and if it is zero, 30 minutes (C-43). At most 24 hours.
     pub timeout: Option<Duration>,
     /// What the result is; without it, the output of the last step in the file that has one (C-W17).
     pub output: Option<Output>,
@@ -52,7 +52,7 @@ pub struct Annotations {
 /// One step (C-25).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Unique in its workflow: letters, digits, `_` and `-`, not beginning with a digit or `-`.
+    /// Unique in its workflow: letters, digits, `_` and `-`, not beginning with a digit or `-`, at most 64.
     pub id: Arc<str>,
     /// What it does.
     pub kind: StepKind,
@@ -62,7 +62,8 @@ pub struct Step {
     pub depends_on: Vec<Arc<str>>,
     /// What its failure does.
     pub on_error: OnError,
-    /// How long it may take, retries included; by default 5 minutes. Of an elicitation at most 10 (C-65).
+    /// How long it may take, retries included; by default, and if it is zero, 5 minutes. Of an elicitation at most 10
+    /// minutes (C-65), of others 24 hours.
     pub timeout: Option<Duration>,
     /// Its output when it is skipped or its failure is forgiven (C-38).
     pub default_results: Option<RawObject>,
@@ -120,9 +121,9 @@ pub struct ForEachStep {
     pub collection: RawJson,
     /// What the item is called in `forEach`; `item` by default, never `index`.
     pub item_var: Arc<str>,
-    /// How many items are worked on at once: by default 10, at most 50 (C-61).
+    /// How many items are worked on at once: by default, and if it is 0, 10; at most 50 (C-61).
     pub max_parallel: Option<u32>,
-    /// How many items there may be: by default 100, at most 1000 (C-60).
+    /// How many items there may be: by default, and if it is 0, 100; at most 1000 (C-60).
     pub max_iterations: Option<u32>,
     /// What is done with each.
     pub step: InnerStep,
@@ -148,9 +149,9 @@ pub struct InnerStep {
 pub struct OnError {
     /// What happens in the end.
     pub action: ErrorAction,
-    /// How many more attempts there are; capped at 10. Only with [`ErrorAction::Retry`].
+    /// How many more attempts there are, 1 to 10. Only with [`ErrorAction::Retry`], as the members below.
     pub retry_count: u32,
-    /// How long the first of them waits; 1 s by default, then 1.5 times as long each time, ±50 %, at most 60 times
+    /// How long the first of them waits; 1 s by default, and if it is zero; then 1.5 times as long each time, ±50 %, at most 60 times
     /// the first.
     pub retry_delay: Option<Duration>,
     /// `retryUnsafe`: the author insists that a tool is called again that is declared neither read-only nor

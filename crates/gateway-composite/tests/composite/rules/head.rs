@@ -54,6 +54,10 @@ fn parameters_are_a_schema_of_an_object() {
             beside_a_step(r#""parameters": {"type": ["object"]}"#),
             "`parameters.type` must be the string `object`",
         ),
+        (
+            beside_a_step(r#""parameters": {"type": "object", "required": "shop"}"#),
+            "`parameters` must be a valid JSON Schema: `required`: value is not of type \"array\"",
+        ),
     ]);
 }
 

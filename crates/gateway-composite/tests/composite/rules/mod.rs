@@ -2,6 +2,7 @@
 
 mod form;
 mod head;
+mod laws;
 mod outputs;
 mod questions;
 mod references;
@@ -50,6 +51,16 @@ fn workflow(members: &str) -> String {
 /// A workflow with these members and one step.
 fn beside_a_step(members: &str) -> String {
     workflow(&format!(r#""steps": [{{"id": "a", "tool": "shop__stock"}}], {members}"#))
+}
+
+#[test]
+fn a_problem_says_where_it_is_what_it_is_and_why() {
+    let errors = load(&step(r#""arguments": {"query": ["", "{{ 1 + }}"]}"#)).expect_err("broken");
+    let [error] = &*errors.0 else { panic!("{errors}") };
+    assert_eq!(error.step.as_deref(), Some("a"));
+    assert_eq!(error.field, "arguments.query[1]");
+    assert_eq!(error.message, "is not a template that can be used");
+    assert!(error.cause.as_deref().is_some_and(|cause| cause.starts_with("`1 +` is no expression")));
 }
 
 #[test]

@@ -53,9 +53,18 @@ fn a_form_is_one_flat_object() {
             "step `a`: `schema.properties` is required, and must be an object of the form's fields",
         ),
         (
-            asking(r#"{"type": "object", "properties": {}, "oneOf": []}"#),
+            asking(r#"{"type": "object", "properties": {}, "oneOf": [true]}"#),
             "step `a`: `schema.oneOf` is nothing that a form can show; there are `$schema`, `type`, \
              `title`, `description`, `properties`, `required`, `additionalProperties`",
+        ),
+        (
+            asking(r#"{"type": "object", "properties": {}, "required": "yes"}"#),
+            "step `a`: `schema` must be a valid JSON Schema: `required`: value is not of type \"array\"",
+        ),
+        (
+            field(r#"{"type": "boolean", "default": "yes"}"#),
+            "step `a`: `schema.properties.f.default` must fit the field itself: value is not of type \
+             \"boolean\"",
         ),
         (
             asking(r#"{"type": "object", "properties": {}, "required": ["yes"]}"#),
@@ -107,7 +116,7 @@ fn a_field_of_a_form_is_a_plain_value_or_a_choice() {
              choices with titles",
         ),
         (
-            field(r#"{"type": "array", "items": {"anyOf": []}}"#),
+            field(r#"{"type": "array", "items": {"anyOf": [{}]}}"#),
             "step `a`: `schema.properties.f.items.anyOf` must be a list of at least one choice, each with \
              the texts `const` and `title`",
         ),

@@ -82,7 +82,7 @@ fn steps_may_stand_before_those_that_they_depend_on() {
     ));
 }
 
-const EVERYTHING: &str = r#"{
+pub(super) const EVERYTHING: &str = r#"{
   "name": "restock", "description": "Orders what is missing.",
   "parameters": {"type": "object", "properties": {"shop": {"type": "string"}}, "required": ["shop"]},
   "vars": {"currency": "EUR", "label": "{{ params.shop }} {{ workflow.id }}"},
