@@ -125,7 +125,7 @@ impl LiveWorkflows {
         let offered = self.offered();
         let mut shown = offered.visible(&self.shared.outlook(caller, &exchange.session));
         shown.retain(is_here);
-        let items = offered.merged.page(&page.items, exchange.era, shown);
+        let items = offered.merged.items(&page, exchange.era, shown);
         Ok(Page { items, ..page })
     }
 }

@@ -3,7 +3,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gateway_domain::{Era, RawJson, RawObject};
+use gateway_domain::{Era, Page, RawJson, RawObject};
 
 use crate::{
     plan::Workflow,
@@ -33,10 +33,15 @@ struct Entry {
 }
 
 impl Merged {
-    /// A page of tools with these workflows among them, both in the order of their names.
-    pub(super) fn page(&self, inner: &RawJson, era: Era, shown: Vec<Shown>) -> RawJson {
+    /// The tools of a page with these workflows among them, both in the order of their names. What is not for
+    /// everybody is not kept.
+    pub(super) fn items(&self, page: &Page, era: Era, shown: Vec<Shown>) -> RawJson {
+        let inner = &page.items;
         if shown.is_empty() {
             return inner.clone();
+        }
+        if page.is_private {
+            return merge(inner, era, &shown);
         }
         let known = self.pages().iter().find(|entry| entry.is(inner, era, &shown)).map(|e| e.merged.clone());
         known.unwrap_or_else(|| {

@@ -64,10 +64,9 @@ impl Inspector {
                 self.all(chain.ops.iter().map(|operation| &operation.expr))
             }
             Expr::IfExpr(choice) => {
-                let otherwise = choice
-                    .false_expr
-                    .as_ref()
-                    .ok_or("an `if` needs an `else`: what is it if not?".to_owned())?;
+                let Some(otherwise) = &choice.false_expr else {
+                    return Err("an `if` needs an `else`: what is it if not?".to_owned());
+                };
                 self.expression(&choice.test_expr, false)?;
                 self.expression(&choice.true_expr, may_be_missing)?;
                 self.expression(otherwise, may_be_missing)

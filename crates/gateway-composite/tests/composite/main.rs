@@ -6,6 +6,7 @@ mod corpus;
 mod decorator;
 mod fake;
 mod graphs;
+mod live;
 mod rules;
 mod runs;
 mod tools;

@@ -87,7 +87,6 @@ fn may_help(error: &StepError, is_repeatable: bool) -> bool {
         StepError::Call { error: Error::Caller(CallerError::Overloaded { .. }), .. } => true,
         // Other items have been worked on.
         StepError::Item { cause, .. } => is_repeatable && may_help(cause, is_repeatable),
-        StepError::InvalidContent { .. } => true,
         _ => false,
     }
 }

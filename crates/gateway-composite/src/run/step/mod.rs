@@ -60,7 +60,7 @@ pub(crate) async fn perform(shared: &Arc<Shared>, step: &Arc<PlannedStep>, scope
             let called = timeout(step.timeout, called).await;
             called.unwrap_or(Err(StepError::TimedOut { after: step.timeout })).into()
         }
-        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &scope, &mut retries).await,
+        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &scope).await,
         (Ok(true), Act::ForEach(each)) => for_each::run(shared, step, each, &scope, &mut retries).await,
     };
     Performed { ending, retries }

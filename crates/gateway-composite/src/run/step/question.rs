@@ -3,7 +3,7 @@ use std::time::Duration;
 use gateway_domain::{JsonKind, RawJson, RawObject, printable};
 use tokio::time::timeout;
 
-use super::{Ending, attempts::Attempts, failed, rounds::ELICIT};
+use super::{Ending, failed, rounds::ELICIT};
 use crate::{
     definition::Handler,
     error::StepError,
@@ -20,17 +20,19 @@ const CONTENT_DEPTH: usize = 10;
 /// How much of an unknown action is shown.
 const ACTION_LIMIT: usize = 100;
 
-/// Asks the user (C-65 to C-69). What is given and does not fit is asked for again, if the step says so.
+/// Asks the user, once (C-65 to C-69).
 pub(super) async fn ask(
     shared: &Shared,
     step: &PlannedStep,
     question: &PlannedQuestion,
     scope: &Scope,
-    retries: &mut u32,
 ) -> Ending {
     let after = step.timeout.min(LONGEST);
-    let said = timeout(after, said(shared, step, question, scope, retries)).await;
-    match said.unwrap_or(Ok(Said::Nothing { after })) {
+    let said = match timeout(after, said(shared, step, question, scope)).await {
+        Ok(said) => said,
+        Err(_) => Ok(Said::Nothing { after }),
+    };
+    match said {
         Ok(said) => said.ending(question),
         Err(error) => error.into(),
     }
@@ -41,18 +43,10 @@ async fn said(
     step: &PlannedStep,
     question: &PlannedQuestion,
     scope: &Scope,
-    retries: &mut u32,
 ) -> Result<Said, StepError> {
     let requests = requests(shared, question, scope)?;
-    let mut attempts = Attempts::new(&step.on_error, true);
-    loop {
-        let responses = shared.ask(&step.id, &requests).await?;
-        match read(shared, question, &responses) {
-            Ok(said) => return Ok(said),
-            Err(error) => attempts.pause(error).await?,
-        }
-        *retries += 1;
-    }
+    let responses = shared.ask(&step.id, &requests).await?;
+    read(shared, question, &responses)
 }
 
 /// The one question, under the key that its answer has.

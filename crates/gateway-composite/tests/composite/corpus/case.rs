@@ -85,7 +85,7 @@ impl Case {
         let capabilities = self.file.get_object("capabilities").unwrap_or_else(forms);
         let capabilities = ClientCapabilities::from(capabilities);
         let session = match era {
-            Era::Legacy => SessionKey::Legacy { id: "s".into() },
+            Era::Legacy => SessionKey::Legacy { id: "".into() },
             Era::Modern => {
                 SessionKey::Modern { caller: Caller::client("somebody"), capabilities: capabilities.clone() }
             }

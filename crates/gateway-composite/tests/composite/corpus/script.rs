@@ -20,6 +20,14 @@ use tokio::time::sleep;
 pub(super) struct Script {
     tools: Arc<BTreeMap<String, Acts>>,
     log: Arc<Mutex<Vec<String>>>,
+    crowd: Arc<Mutex<Crowd>>,
+}
+
+/// How many calls there are at once, and were at most.
+#[derive(Default)]
+struct Crowd {
+    now: usize,
+    most: usize,
 }
 
 struct Acts {
@@ -37,12 +45,17 @@ impl Script {
             let acts = RawObject::try_from(acts).unwrap();
             (name.to_string(), Acts::read(&name, &acts))
         });
-        Self { tools: Arc::new(tools.collect()), log: Arc::default() }
+        Self { tools: Arc::new(tools.collect()), log: Arc::default(), crowd: Arc::default() }
     }
 
     /// What was called, in order.
     pub(super) fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
+    }
+
+    /// How many calls there were at once, at most.
+    pub(super) fn most_at_once(&self) -> usize {
+        self.crowd.lock().unwrap().most
     }
 
     fn note(&self, entry: String) {
@@ -100,15 +113,16 @@ impl Dispatcher for Script {
         assert_eq!(call.params.object.get_text("name").as_deref(), Some(&**name));
         let arguments = call.params.object.get("arguments").expect("arguments");
         match &call.follow_up {
-            None => self.note(format!("{name} {arguments}")),
+            None => self.note(format!("{name} {arguments}{}", session(&call))),
             Some(follow_up) => {
                 assert_eq!(follow_up.asker, asker(&self.tools[&**name]));
-                self.note(format!("{name} {} {}", shown(&follow_up.state), follow_up.responses.as_str()));
+                let (state, responses) = (shown(&follow_up.state), follow_up.responses.as_str());
+                self.note(format!("{name} {state} {responses}{}", session(&call)));
             }
         }
         let acts = &self.tools[&**name];
         let answer = acts.next(&arguments);
-        let mut running = Running { script: self, name, has_ended: false };
+        let mut running = Running::begin(self, name);
         let after = answer.get("afterMs").and_then(|after| after.to_integer()).unwrap_or(0);
         sleep(Duration::from_millis(after.unsigned_abs())).await;
         running.has_ended = true;
@@ -123,11 +137,29 @@ struct Running<'a> {
     has_ended: bool,
 }
 
+impl<'a> Running<'a> {
+    fn begin(script: &'a Script, name: &'a str) -> Self {
+        let mut crowd = script.crowd.lock().unwrap();
+        crowd.now += 1;
+        crowd.most = crowd.most.max(crowd.now);
+        Self { script, name, has_ended: false }
+    }
+}
+
 impl Drop for Running<'_> {
     fn drop(&mut self) {
+        self.script.crowd.lock().unwrap().now -= 1;
         if !self.has_ended {
             self.script.note(format!("cancelled {}", self.name));
         }
+    }
+}
+
+/// Said only of sessions that have a name.
+fn session(call: &Call) -> String {
+    match &call.exchange.session {
+        SessionKey::Legacy { id } if !id.is_empty() => format!(" in {id}"),
+        _ => String::new(),
     }
 }
 

@@ -1,1 +1,100 @@
+//! What files cannot say: when things happen, and how many at once.
 
+use std::time::Duration;
+
+use gateway_composite::{RunStatus, Turn};
+use gateway_domain::{Era, Exchange, RawObject, SessionKey};
+use tokio::time::{Instant, sleep};
+
+use super::{case::Case, script::Script};
+
+fn case(text: &str) -> (Case, Script) {
+    let file = RawObject::parse(text.to_owned()).unwrap();
+    (Case::read("timing", &file), Script::read(&file.get_object("tools").unwrap()))
+}
+
+async fn ended(case: &Case, script: &Script) -> RunStatus {
+    let mut run = case.begin(script, case.exchange(Era::Modern));
+    match run.next().await {
+        Turn::Ended(ended) => ended.status,
+        Turn::Asks(questions) => panic!("it asks {questions:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_works_on_as_many_items_at_once_as_it_may() {
+    // How many at once; how long that takes when each item takes a second.
+    for (parallel, most, seconds) in
+        [("", 10, 12), (r#""maxParallel":1,"#, 1, 120), (r#""maxParallel":50,"#, 50, 3)]
+    {
+        let (case, script) = case(&format!(
+            r#"{{"workflow":{{"steps":[{{"id":"each","type":"forEach",{parallel}"collection":"{{{{ range(120) | list }}}}",
+                "maxIterations":1000,"step":{{"tool":"d__do"}}}}]}},
+            "tools":{{"d__do":{{"answers":[{{"structured":{{}},"afterMs":1000}}]}}}}}}"#
+        ));
+        let begun = Instant::now();
+        assert_eq!(ended(&case, &script).await, RunStatus::Completed);
+        assert_eq!((script.most_at_once(), begun.elapsed().as_secs()), (most, seconds));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_run_cancels_the_items_of_its_loops() {
+    let (case, script) = case(
+        r#"{"workflow":{"steps":[{"id":"each","type":"forEach","collection":[1,2,3],"maxParallel":2,"step":{"tool":"d__do"}}]},
+        "tools":{"d__do":{"answers":[{"structured":{},"afterMs":1000}]}}}"#,
+    );
+    let run = case.begin(&script, case.exchange(Era::Modern));
+    sleep(Duration::from_millis(500)).await;
+    drop(run);
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(script.log(), ["d__do {}", "d__do {}", "cancelled d__do", "cancelled d__do"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_only_to_be_made_again_is_made_ever_more_slowly() {
+    let (case, script) = case(
+        r#"{"workflow":{"steps":[{"id":"a","tool":"d__a"}]},"tools":{"d__a":{"answers":[{"again":true,"state":"s"}]}}}"#,
+    );
+    let begun = Instant::now();
+    assert_eq!(ended(&case, &script).await, RunStatus::Failed);
+    // 250 ms, doubled five times, and then eleven times 8 s.
+    assert_eq!(begun.elapsed().as_millis() / 100, 957);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_goes_on_in_the_circumstances_of_the_answer() {
+    let (case, script) = case(
+        r#"{"workflow":{"steps":[{"id":"a","tool":"d__a"}]},"capabilities":{"roots":{}},
+        "tools":{"d__a":{"answers":[{"asks":{"k":{"method":"roots/list"}}},{"structured":{}}]}}}"#,
+    );
+    let within =
+        |id: &str| Exchange { session: SessionKey::Legacy { id: id.into() }, ..case.exchange(Era::Legacy) };
+    let mut run = case.begin(&script, within("one"));
+    assert!(matches!(run.next().await, Turn::Asks(_)));
+    run.answer(&RawObject::parse(r#"{"a.k":{"roots":[]}}"#).unwrap(), within("two"));
+    assert!(matches!(run.next().await, Turn::Ended(_)));
+    assert_eq!(script.log(), ["d__a {} in one", r#"d__a none {"k":{"roots":[]}} in two"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_user_gives_is_bounded() {
+    let (case, script) = case(
+        r#"{"workflow":{"steps":[{"id":"ask","type":"elicitation","message":"?","schema":{"type":"object","properties":{}}}]},"tools":{}}"#,
+    );
+    let (large, nested) =
+        (format!("\"{}\"", "x".repeat(1 << 20)), format!("{}{}", "[".repeat(10), "]".repeat(10)));
+    let rows = [
+        (large.as_str(), "the answer does not fit: it has more than 1048576 bytes"),
+        (nested.as_str(), "the answer does not fit: it is nested deeper than 10 levels"),
+    ];
+    for (value, reason) in rows {
+        let exchange = case.exchange(Era::Modern);
+        let mut run = case.begin(&script, exchange.clone());
+        assert!(matches!(run.next().await, Turn::Asks(_)));
+        let answers = format!(r#"{{"ask.question":{{"action":"accept","content":{{"n":{value}}}}}}}"#);
+        run.answer(&RawObject::parse(answers).unwrap(), exchange);
+        let Turn::Ended(ended) = run.next().await else { panic!("it asks again") };
+        assert_eq!(ended.steps[0].error.as_deref(), Some(reason));
+    }
+}
