@@ -58,8 +58,9 @@ impl Gateway {
         let resolve = Arc::new(Resolve::new(catalog.clone(), manager.clone()));
         let workflows = Workflows::of(&config.workflows);
         workflows.warn();
-        let composer = Composer::new(workflows::composer_config(config), resolve.clone());
-        let composer = composer.with_observer(Arc::new(LogObserver));
+        let composer = Composer::new(workflows::composer_config(config), resolve.clone())
+            .with_sessions(Arc::new(manager.clone()))
+            .with_observer(Arc::new(LogObserver));
         let offered = LiveWorkflows::new(
             Arc::new(catalog.clone()),
             resolve.clone(),

@@ -7,7 +7,7 @@ use gateway_domain::{
 
 use crate::{
     cli,
-    command::{FAILED, USAGE, patience, print, say, with_gateway},
+    command::{FAILED, USAGE, patience, print, say, with_gateway, workflows},
     config::Config,
     gateway::Gateway,
 };
@@ -28,10 +28,18 @@ pub(super) async fn run(
     };
     let called = with_gateway(Gateway::start_for(config, exchange())?, stop, async |gateway| {
         wait_for(gateway, config, name).await;
-        gateway.offered.dispatch(call(name, &arguments)).await
+        let outcome = gateway.offered.dispatch(call(name, &arguments)).await;
+        (outcome, workflows::Report::of(gateway, &exchange()).sentence(name))
     });
-    let Some(outcome) = called.await else { return Ok(ExitCode::from(FAILED)) };
-    report(name, outcome).map(ExitCode::from)
+    match called.await {
+        None => Ok(ExitCode::from(FAILED)),
+        // To a client it is unknown; whoever calls from here can mend it.
+        Some((Err(Error::Caller(CallerError::UnknownTool { .. })), Some(reason))) => {
+            say(format_args!("error: {reason}"));
+            Ok(ExitCode::from(FAILED))
+        }
+        Some((outcome, _)) => report(name, outcome).map(ExitCode::from),
+    }
 }
 
 fn report(name: &str, outcome: Result<Outcome, Error>) -> anyhow::Result<u8> {

@@ -1,4 +1,4 @@
-//! What `check` and `tools` say of workflows: which are offered, and of the others where to look and why.
+//! What commands say of workflows: which are offered, and of the others where to look and why.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -59,6 +59,11 @@ impl Report {
     pub(super) fn json(&self) -> String {
         let rows: Vec<_> = self.0.iter().map(Row::json).collect();
         format!("[{}]", rows.join(","))
+    }
+
+    /// What is wrong with one, if there is one of this name that is not offered.
+    pub(super) fn sentence(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|row| *row.name == *name)?.sentence()
     }
 
     /// What is wrong with each that is not offered, and where to look.
