@@ -11,7 +11,10 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
-pub(crate) use self::{place::Place, word::nearest};
+pub(crate) use self::{
+    place::Place,
+    word::{listed, nearest, shown},
+};
 
 /// A workflow as it is written (C-24).
 #[derive(Debug, Clone, PartialEq)]

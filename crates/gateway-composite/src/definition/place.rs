@@ -5,7 +5,7 @@ use std::{
 
 use gateway_domain::RawJson;
 
-use super::DefinitionError;
+use super::{DefinitionError, shown};
 
 /// Where something stands in a definition: the step, and the way from there.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Place {
 impl Place {
     /// A step, by its id, or by its place in the file if it has none.
     pub(crate) fn step(id: &str, index: usize) -> Self {
-        let step = if id.is_empty() { format!("#{}", index + 1) } else { id.to_owned() };
+        let step = if id.is_empty() { format!("#{}", index + 1) } else { shown(id) };
         Self { step: Some(step.into()), field: String::new() }
     }
 
@@ -29,7 +29,7 @@ impl Place {
         let _ = match (is_plain, self.field.is_empty()) {
             (true, true) => write!(member.field, "{name}"),
             (true, false) => write!(member.field, ".{name}"),
-            (false, _) => write!(member.field, "[{}]", RawJson::string(&gateway_domain::printable(name, 64))),
+            (false, _) => write!(member.field, "[{}]", RawJson::string(&shown(name))),
         };
         member
     }

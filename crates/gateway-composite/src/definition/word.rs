@@ -1,3 +1,7 @@
+//! Names in messages.
+
+use gateway_domain::printable;
+
 /// The known word nearest to `word`, if it is near enough to be a slip of the pen. `retry_count` is nothing but
 /// `retryCount` in another convention.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
@@ -9,4 +13,22 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .min()?;
     // A third of the letters wrong is a typing error; more is another word, and so is one without a letter in common.
     (distance <= best.len().max(3) / 3 && distance < best.len()).then_some(best)
+}
+
+/// How many characters of a name are shown.
+const SHOWN: usize = 64;
+
+/// How many names are listed.
+const LISTED: usize = 20;
+
+/// A name that somebody wrote, as it may be shown.
+pub(crate) fn shown(name: &str) -> String {
+    printable(name, SHOWN)
+}
+
+/// The names there are, each in quotes.
+pub(crate) fn listed(names: &[&str]) -> String {
+    let listed: Vec<_> = names.iter().take(LISTED).map(|name| format!("`{}`", shown(name))).collect();
+    let rest = if names.len() > LISTED { ", …" } else { "" };
+    format!("{}{rest}", listed.join(", "))
 }

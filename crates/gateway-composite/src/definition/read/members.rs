@@ -1,7 +1,7 @@
-use gateway_domain::{RawObject, printable};
+use gateway_domain::RawObject;
 
 use super::{
-    super::{DefinitionError, nearest, place::Place},
+    super::{DefinitionError, listed, nearest, place::Place, shown},
     value::{Read, Value},
 };
 
@@ -80,8 +80,8 @@ impl Members {
 }
 
 fn strange(name: &str, known: &[&str]) -> String {
-    match nearest(&printable(name, 64), known) {
+    match nearest(&shown(name), known) {
         Some(word) => format!("is not known; did you mean `{word}`?"),
-        None => format!("is not known; there are `{}`", known.join("`, `")),
+        None => format!("is not known; there are {}", listed(known)),
     }
 }

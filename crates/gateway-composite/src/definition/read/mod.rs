@@ -12,12 +12,12 @@ mod value;
 
 use std::sync::Arc;
 
-use gateway_domain::{RawObject, printable};
+use gateway_domain::RawObject;
 
 use self::{
     annotations::annotations, members::Members, output::output, step::step, time::time, value::Value,
 };
-use super::{DefinitionErrors, WorkflowDefinition, place::Place};
+use super::{DefinitionErrors, WorkflowDefinition, place::Place, shown};
 
 impl WorkflowDefinition {
     /// Reads a definition, in camelCase as C-24 to C-27 name its members; times are texts like `30s` or `1h 30m`.
@@ -49,7 +49,7 @@ fn read_name(members: &mut Members, given: Option<&str>) -> Arc<str> {
     let written = members.take("name", Value::text);
     match (written, given) {
         (Some(written), Some(given)) if written != given => {
-            let (written, given) = (printable(&written, 64), printable(given, 64));
+            let (written, given) = (shown(&written), shown(given));
             members.report(
                 "name",
                 format!("is `{written}`, but the workflow stands under `{given}`; leave it out here"),

@@ -1,7 +1,7 @@
-use gateway_domain::{RawObject, printable};
+use gateway_domain::RawObject;
 
 use super::{
-    super::{Step, StepKind, nearest, place::Place},
+    super::{Step, StepKind, nearest, place::Place, shown},
     for_each,
     members::Members,
     on_error::on_error,
@@ -15,7 +15,7 @@ use super::{
 pub(super) fn step(value: Value, index: usize) -> Read<Step> {
     let object = value.indexed("an object")?;
     let id = object.get_text("id").unwrap_or_default();
-    let place = Place::step(&printable(&id, 64), index);
+    let place = Place::step(&id, index);
     let kind = Type::of(&object);
     let is_written = object.contains("type");
     let known = kind.as_ref().map_or_else(|_| Type::all_members(), |kind| kind.members());
@@ -67,7 +67,7 @@ impl Type {
         if let Some(kind) = Self::ALL.into_iter().find(|kind| kind.word() == word) {
             return Ok(kind);
         }
-        let word = printable(&word, 64);
+        let word = shown(&word);
         if word == "conditional" {
             return Err("is `conditional`, which there is no more; write the `condition` on the step that \
                         depends on it"

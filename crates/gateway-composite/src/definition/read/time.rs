@@ -1,8 +1,11 @@
 use std::time::Duration;
 
-use gateway_domain::{JsonKind, printable};
+use gateway_domain::JsonKind;
 
-use super::value::{Read, Value};
+use super::{
+    super::shown,
+    value::{Read, Value},
+};
 
 /// A time as text: `30s`, `1h 30m`, `1h30m`, `250ms`.
 pub(super) fn time(value: Value) -> Read<Duration> {
@@ -18,12 +21,12 @@ pub(super) fn time(value: Value) -> Read<Duration> {
         };
     };
     if text.trim_start().starts_with('-') {
-        return value.problem(format!("is `{}`; a time must not be negative", printable(&text, 64)));
+        return value.problem(format!("is `{}`; a time must not be negative", shown(&text)));
     }
     humantime::parse_duration(&text).or_else(|_| {
         value.problem(format!(
             "is `{}`, which is no time; write one like `30s`, `250ms` or `1h 30m`",
-            printable(&text, 64)
+            shown(&text)
         ))
     })
 }

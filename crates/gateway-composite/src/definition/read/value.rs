@@ -1,7 +1,7 @@
-use gateway_domain::{JsonError, JsonKind, RawJson, RawObject, printable};
+use gateway_domain::{JsonError, JsonKind, RawJson, RawObject};
 
 use super::{
-    super::{DefinitionError, nearest, place::Place},
+    super::{DefinitionError, listed, nearest, place::Place, shown},
     members::Members,
 };
 
@@ -62,10 +62,10 @@ impl Value {
             return Ok(*value);
         }
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let text = printable(&text, 64);
+        let text = shown(&text);
         match nearest(&text, &words) {
             Some(word) => self.problem(format!("is `{text}`; did you mean `{word}`?")),
-            None => self.problem(format!("is `{text}`, but must be one of `{}`", words.join("`, `"))),
+            None => self.problem(format!("is `{text}`, but must be one of {}", listed(&words))),
         }
     }
 
@@ -110,7 +110,7 @@ impl Value {
         match RawObject::parse(self.raw.clone().into_bytes()) {
             Ok(object) => Ok(object),
             Err(JsonError::Duplicate { name }) => {
-                self.problem(format!("has `{}` twice; remove one", printable(&name, 64)))
+                self.problem(format!("has `{}` twice; remove one", shown(&name)))
             }
             Err(_) => self.wrong(needed),
         }

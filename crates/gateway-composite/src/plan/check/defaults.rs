@@ -9,13 +9,17 @@ use super::{
     graph::Graph,
     mention::Mention,
 };
-use crate::definition::{ErrorAction, ForEachStep, Handler, Place, Step, StepKind};
+use crate::definition::{ErrorAction, ForEachStep, Handler, Place, Step, StepKind, shown};
 
 /// Looks whether the default results of steps hold what others refer to.
 pub(super) fn check(steps: &[Step], graph: &Graph, mentions: &[Mention], findings: &mut Findings) {
     let mut told = HashSet::new();
-    for mention in mentions.iter().filter(|mention| !mention.reference.may_be_missing) {
-        let path: Vec<&str> = mention.path().collect();
+    for mention in mentions.iter().filter(|mention| !mention.is_replaced) {
+        let mut path: Vec<&str> = mention.path().collect();
+        if mention.reference.may_be_missing {
+            // Only the last part may be: nothing can be looked up in what is missing.
+            path.pop();
+        }
         let ["steps", id, "output", way @ ..] = &*path else { continue };
         let Some(at) = graph.place(id) else { continue };
         let step = Place::step(id, at);
@@ -52,7 +56,7 @@ impl Gap<'_> {
         for (depth, name) in self.way.iter().enumerate() {
             match within(&here, name) {
                 Some(next) => here = next?,
-                None => return Some(self.way[..=depth].join(".")),
+                None => return Some(gateway_domain::printable(&self.way[..=depth].join("."), 200)),
             }
         }
         None
@@ -98,7 +102,7 @@ fn why_missing(steps: &[Step], graph: &Graph, at: usize, from: Part) -> Option<S
     // A step that refers to one that is skipped for this reason is skipped as well.
     let is_skipped_by = |other: usize| other != at && !graph.is_before(at, other) && may_skip(&steps[other]);
     let other = (0..steps.len()).find(|other| from == Part::Output && is_skipped_by(*other))?;
-    Some(format!("step `{}` may skip it", steps[other].id))
+    Some(format!("step `{}` may skip it", shown(&steps[other].id)))
 }
 
 fn may_skip(step: &Step) -> bool {

@@ -29,6 +29,7 @@ impl Findings {
         match made {
             Some(made) if self.0.is_empty() => Ok(made),
             _ => {
+                debug_assert!(!self.0.is_empty(), "nothing is missing without a problem");
                 self.0.sort_by_key(|(part, _)| *part);
                 // One template may say the same twice.
                 self.0.dedup();

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::findings::{Findings, Part};
-use crate::definition::{Place, Step, nearest};
+use crate::definition::{Place, Step, nearest, shown};
 
 /// The steps of a workflow and their dependencies, by their places in the file. May be wrong: rules are looked at one
 /// by one.
@@ -50,7 +50,8 @@ impl Graph {
     /// A step that there is not, and what may be meant.
     pub(super) fn unknown(&self, id: &str) -> String {
         let ids: Vec<&str> = self.ids.iter().map(|id| &**id).collect();
-        match nearest(id, &ids) {
+        let id = shown(id);
+        match nearest(&id, &ids) {
             Some(near) => format!("`{id}`, which there is none of; did you mean `{near}`?"),
             None => format!("`{id}`, which there is none of"),
         }
@@ -71,7 +72,8 @@ impl Graph {
         }
         for circle in self.circles() {
             let at = circle[0];
-            let way: Vec<_> = circle.iter().chain([&at]).map(|at| format!("`{}`", self.ids[*at])).collect();
+            let way: Vec<_> =
+                circle.iter().chain([&at]).map(|at| format!("`{}`", shown(&self.ids[*at]))).collect();
             let message = format!("goes in a circle, {}; remove one of these", way.join(" -> "));
             findings.add(Part::Step(at), Place::step(&self.ids[at], at).member("dependsOn").problem(message));
         }

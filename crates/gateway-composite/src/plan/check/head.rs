@@ -1,13 +1,13 @@
 //! What stands above the steps (C-29 to C-31).
 
-use gateway_domain::{RawObject, printable};
+use gateway_domain::RawObject;
 
 use super::{
     bounds,
     findings::{Findings, Part},
     names::is_workflow_name,
 };
-use crate::definition::{DefinitionError, Place, WorkflowDefinition};
+use crate::definition::{DefinitionError, Place, WorkflowDefinition, shown};
 
 /// How many steps there may be (C-29).
 pub(super) const MAX_STEPS: usize = 100;
@@ -33,7 +33,7 @@ fn name(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("is required".to_owned());
     }
-    let shown = printable(name, MAX_NAME);
+    let shown = shown(name);
     if name.len() > MAX_NAME {
         Some(format!("has {} characters, but may have {MAX_NAME}", name.chars().count()))
     } else if !is_workflow_name(name) {

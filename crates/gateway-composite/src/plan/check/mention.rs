@@ -11,6 +11,8 @@ pub(super) struct Mention {
     /// What the item is called, if there is one here.
     pub(super) item: Option<Arc<str>>,
     pub(super) place: Place,
+    /// Whether something else is taken if the template comes to nothing at all.
+    pub(super) is_replaced: bool,
     pub(super) reference: Reference,
 }
 

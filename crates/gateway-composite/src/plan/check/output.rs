@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use gateway_domain::{JsonKind, RawJson, printable};
+use gateway_domain::{JsonKind, RawJson};
 
 use super::findings::{Findings, Part};
-use crate::definition::{DefinitionError, Output, OutputProperty, OutputType, OutputValue, Place, nearest};
+use crate::definition::{
+    DefinitionError, Output, OutputProperty, OutputType, OutputValue, Place, nearest, shown,
+};
 
 /// How deep properties may stand in properties.
 const MAX_DEPTH: usize = 10;
@@ -17,7 +19,7 @@ pub(super) fn check(output: &Output, findings: &mut Findings) {
     let names: Vec<&str> = output.properties.iter().map(|(name, _)| &**name).collect();
     for (at, name) in output.required.iter().enumerate().filter(|(_, name)| !names.contains(&&***name)) {
         let hint = nearest(name, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let message = format!("names `{}`, which is none of the properties{hint}", printable(name, 64));
+        let message = format!("names `{}`, which is none of the properties{hint}", shown(name));
         problems.push(place.member("required").element(at).problem(message));
     }
     for problem in problems {

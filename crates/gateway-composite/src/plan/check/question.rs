@@ -1,9 +1,9 @@
 //! What may be asked (C-34, C-66): clients show a form, so the schema is one flat object (protocol.md §11.5).
 
-use gateway_domain::{JsonKind, RawJson, RawObject, printable};
+use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use crate::{
-    definition::{DefinitionError, ElicitationStep, Place},
+    definition::{DefinitionError, ElicitationStep, Place, listed, shown},
     schema::Schema,
 };
 
@@ -54,10 +54,9 @@ impl Form<'_> {
         }
         unknown(&self.place, self.schema, FORM, problems);
         let place = self.place.member("properties");
-        let Some(properties) = self.schema.get_object("properties") else {
-            problems.push(place.problem("is required, and must be an object of the form's fields"));
-            return;
-        };
+        // Without any it is a question of yes or no. That it is no valid schema is said where it is compiled.
+        let properties = self.schema.get("properties").unwrap_or_else(|| RawObject::empty().raw().clone());
+        let Ok(properties) = RawObject::try_from(properties) else { return };
         for (name, field) in properties.iter() {
             check_field(&place.member(&name), &field, problems);
         }
@@ -65,7 +64,7 @@ impl Form<'_> {
         for (at, name) in required.into_iter().flatten().enumerate() {
             let name = name.to_text().unwrap_or_default();
             if !properties.contains(&name) {
-                let message = format!("names `{}`, which is none of the properties", printable(&name, 64));
+                let message = format!("names `{}`, which is none of the properties", shown(&name));
                 problems.push(self.place.member("required").element(at).problem(message));
             }
         }
@@ -93,7 +92,7 @@ fn check_field(place: &Place, field: &RawJson, problems: &mut Vec<DefinitionErro
     let format =
         field.get("format").filter(|format| !FORMATS.contains(&&*format.to_text().unwrap_or_default()));
     if format.is_some() {
-        problems.push(place.member("format").problem(format!("must be one of `{}`", FORMATS.join("`, `"))));
+        problems.push(place.member("format").problem(format!("must be one of {}", listed(FORMATS))));
     }
     problems.extend(choices(place, &field));
     problems.extend(default(place, &field));
@@ -149,7 +148,7 @@ fn default(place: &Place, field: &RawObject) -> Option<DefinitionError> {
 
 fn unknown(place: &Place, object: &RawObject, known: &[&str], problems: &mut Vec<DefinitionError>) {
     for (name, _) in object.iter().filter(|(name, _)| !known.contains(&&**name)) {
-        let message = format!("is nothing that a form can show; there are `{}`", known.join("`, `"));
+        let message = format!("is nothing that a form can show; there are {}", listed(known));
         problems.push(place.member(&name).problem(message));
     }
 }

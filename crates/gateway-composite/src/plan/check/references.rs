@@ -7,7 +7,7 @@ use super::{
     graph::Graph,
     mention::Mention,
 };
-use crate::definition::{WorkflowDefinition, nearest};
+use crate::definition::{WorkflowDefinition, listed, nearest, shown};
 
 const ROOTS: &[&str] = &["params", "vars", "steps", "workflow", "forEach"];
 
@@ -68,13 +68,14 @@ impl<'a> Known<'a> {
         let Some(id) = id else {
             return Err("refers to `steps` as a whole; name the step, as in `steps.fetch.output`".to_owned());
         };
-        let Some(named) = self.graph.place(id) else {
+        let (place, id) = (self.graph.place(id), shown(id));
+        let Some(named) = place else {
             let dashed = self.graph.ids().iter().find(|known| known.starts_with(&format!("{id}-")));
             return Err(match dashed {
                 Some(dashed) => format!(
                     "refers to step `{id}`, which there is none of; `-` is a minus, so write `steps[\"{dashed}\"]`"
                 ),
-                None => format!("refers to step {}", self.graph.unknown(id)),
+                None => format!("refers to step {}", self.graph.unknown(&id)),
             });
         };
         match mention.part {
@@ -91,7 +92,7 @@ impl<'a> Known<'a> {
 
     /// A root that there is not. Most often the real one is left out.
     fn stranger(&self, root: &str) -> String {
-        let refers = format!("refers to `{}`", gateway_domain::printable(root, 64));
+        let refers = format!("refers to `{}`", shown(root));
         let is_param = self.params.iter().flatten().any(|param| param == root);
         let owner = [
             ("params", is_param),
@@ -103,7 +104,7 @@ impl<'a> Known<'a> {
         }
         match nearest(root, ROOTS) {
             Some(near) => format!("{refers}, which there is none of; did you mean `{near}`?"),
-            None => format!("{refers}, which there is none of; there are `{}`", ROOTS.join("`, `")),
+            None => format!("{refers}, which there is none of; there are {}", listed(ROOTS)),
         }
     }
 }
@@ -130,7 +131,7 @@ fn one_of<T: AsRef<str>>(
     let hint = match nearest(name, &known) {
         Some(near) => format!("; did you mean `{near}`?"),
         None if known.is_empty() => String::new(),
-        None => format!("; there are `{}`", known.join("`, `")),
+        None => format!("; there are {}", listed(&known)),
     };
     Err(format!("refers to `{}`, {why_not}{hint}", mention.written()))
 }

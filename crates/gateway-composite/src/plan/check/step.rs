@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use gateway_domain::{JsonKind, printable};
+use gateway_domain::JsonKind;
 
 use super::{
     bounds,
     findings::{Findings, Part},
     names, on_error, question,
 };
-use crate::definition::{DefinitionError, ForEachStep, Place, Step, StepKind};
+use crate::definition::{DefinitionError, ForEachStep, Place, Step, StepKind, shown};
 
 /// How long an id may be: it stands in every result, record and log line.
 const MAX_ID: usize = 64;
@@ -61,7 +61,7 @@ fn id(id: &str) -> Option<String> {
     (!names::is_step_id(id)).then(|| {
         format!(
             "is `{}`, but must consist of letters, digits, `_` and `-`, and begin with a letter or `_`",
-            printable(id, MAX_ID)
+            shown(id)
         )
     })
 }
@@ -74,7 +74,7 @@ fn tool(place: &Place, tool: &str) -> Option<DefinitionError> {
     (!names::is_tool_name(tool)).then(|| {
         place.problem(format!(
             "is `{}`, but must consist of letters, digits, `.`, `_` and `-`, and begin with a letter or a digit",
-            printable(tool, 64)
+            shown(tool)
         ))
     })
 }
@@ -135,7 +135,7 @@ fn item_var(name: &str) -> Option<String> {
     (!names::is_identifier(name)).then(|| {
         format!(
             "is `{}`, but must consist of letters, digits and `_`, and not begin with a digit",
-            printable(name, 64)
+            shown(name)
         )
     })
 }

@@ -193,3 +193,21 @@ fn a_name_that_stands_twice_must_be_the_same() {
     let said = named(Some("refill")).expect_err("two names").to_string();
     assert_eq!(said, "`name` is `restock`, but the workflow stands under `refill`; leave it out here");
 }
+
+#[test]
+fn times_are_written_with_units_in_a_row() {
+    for (text, seconds) in [
+        ("30s", 30.0),
+        ("250ms", 0.25),
+        ("1h 30m", 5400.0),
+        ("1h30m", 5400.0),
+        ("1h30m0s", 5400.0),
+        ("2min", 120.0),
+        ("0s", 0.0),
+    ] {
+        let definition =
+            RawObject::parse(beside_a_step(&format!(r#""timeout": "{text}""#))).expect("an object");
+        let read = WorkflowDefinition::read(&definition, None).expect("valid");
+        assert_eq!(read.timeout.map(|time| time.as_secs_f64()), Some(seconds), "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 use gateway_domain::{RawJson, RawObject};
 use proptest::prelude::*;
 
-use super::{load, valid::EVERYTHING};
+use super::{load, steps, valid::EVERYTHING};
 
 proptest! {
     #[test]
@@ -21,6 +21,45 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn steps_are_refused_if_and_only_if_they_wait_for_one_another(
+        needs in prop::collection::vec(prop::collection::vec(0_usize..7, 0..3), 1..7),
+    ) {
+        let count = needs.len();
+        let needs: Vec<Vec<usize>> =
+            needs.into_iter().map(|needs| needs.into_iter().filter(|need| *need < count).collect()).collect();
+        let told = load(&graph(&needs)).map_err(|errors| errors.to_string());
+        prop_assert_eq!(told.is_ok(), can_all_be_done(&needs), "{:?}", told.err());
+        for error in told.err().iter().flat_map(|told| told.split("; step")) {
+            let Some((_, circle)) = error.split_once("goes in a circle, ") else { continue };
+            let steps: Vec<usize> =
+                circle.split('`').skip(1).step_by(2).map(|id| id[1..].parse().expect("an id")).collect();
+            prop_assert!(steps.windows(2).all(|pair| needs[pair[0]].contains(&pair[1])), "{}", error);
+        }
+    }
+}
+
+/// A workflow whose step `s0` needs the first of these, and so on.
+fn graph(needs: &[Vec<usize>]) -> String {
+    let step = |(at, needs): (usize, &Vec<usize>)| {
+        let needs: Vec<_> = needs.iter().map(|need| format!(r#""s{need}""#)).collect();
+        format!(r#"{{"id": "s{at}", "tool": "t", "dependsOn": [{}]}}"#, needs.join(","))
+    };
+    steps(&needs.iter().enumerate().map(step).collect::<Vec<_>>().join(","))
+}
+
+/// Whether always some step that is left needs none that is left.
+fn can_all_be_done(needs: &[Vec<usize>]) -> bool {
+    let mut left: Vec<usize> = (0..needs.len()).collect();
+    while !left.is_empty() {
+        let before = left.clone();
+        left.retain(|at| needs[*at].iter().any(|need| before.contains(need)));
+        if left == before {
+            return false;
+        }
+    }
+    true
 }
 
 /// The same value with another in the place that the picks lead to.

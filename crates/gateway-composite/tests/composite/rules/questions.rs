@@ -49,8 +49,8 @@ fn a_form_is_one_flat_object() {
             "step `a`: `schema.type` must be `object`; its properties are the form's fields",
         ),
         (
-            asking(r#"{"type": "object"}"#),
-            "step `a`: `schema.properties` is required, and must be an object of the form's fields",
+            asking(r#"{"type": "object", "properties": []}"#),
+            "step `a`: `schema` must be a valid JSON Schema: `properties`: value is not of type \"object\"",
         ),
         (
             asking(r#"{"type": "object", "properties": {}, "oneOf": [true]}"#),

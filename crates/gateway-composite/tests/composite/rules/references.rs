@@ -160,48 +160,62 @@ fn variables_refer_to_parameters_and_to_the_run_only() {
     assert!(load(&vars("params.a ~ workflow.id")).is_ok());
 }
 
+/// That step `first` lacks a default result, and for whom.
+fn lacks(missing: &str, why: &str, place: &str) -> String {
+    format!(
+        "step `first`: `defaultResults` must have `{missing}`, since {why} and `{place}` of step `next` refers to that; \
+         or write `| default(…)` there"
+    )
+}
+
 #[test]
 fn a_step_that_may_be_skipped_has_defaults_for_what_others_refer_to() {
     let skipped = r#", "condition": "{{ params.shop == 'a' }}""#;
     let forgiven = r#", "onError": {"action": "continue"}"#;
     let partly = r#", "condition": "true", "defaultResults": {"n": 1, "deep": {"a": [0]}}"#;
     let call = |members: &str| format!(r#""tool": "shop__order", {members}"#);
-    let said = |missing: &str, why: &str, place: &str| {
-        format!(
-            "step `first`: `defaultResults` must have `{missing}`, since {why} and `{place}` of step `next` refers to \
-             that; or write `| default(…)` there"
-        )
-    };
     let plain = call(r#""arguments": {"x": "{{ steps.first.output.items }}"}"#);
     check(&[
-        (beside(skipped, &plain), &said("items", "the step may be skipped", "arguments.x")),
-        (beside(forgiven, &plain), &said("items", "the step's failure is forgiven", "arguments.x")),
-        (beside(partly, &plain), &said("items", "the step may be skipped", "arguments.x")),
+        (beside(skipped, &plain), &lacks("items", "the step may be skipped", "arguments.x")),
+        (beside(forgiven, &plain), &lacks("items", "the step's failure is forgiven", "arguments.x")),
+        (
+            beside(skipped, &call(r#""arguments": {"x": "{{ steps.first.output.items[0] | default(0) }}"}"#)),
+            &lacks("items", "the step may be skipped", "arguments.x"),
+        ),
+        (beside(partly, &plain), &lacks("items", "the step may be skipped", "arguments.x")),
         (
             beside(partly, &call(r#""arguments": {"x": "{{ steps.first.output.deep.b }}"}"#)),
-            &said("deep.b", "the step may be skipped", "arguments.x"),
+            &lacks("deep.b", "the step may be skipped", "arguments.x"),
         ),
         (
             beside(partly, &call(r#""arguments": {"x": "{{ steps.first.output.deep.a[1] }}"}"#)),
-            &said("deep.a.1", "the step may be skipped", "arguments.x"),
+            &lacks("deep.a.1", "the step may be skipped", "arguments.x"),
         ),
+    ]);
+}
+
+#[test]
+fn defaults_are_demanded_wherever_a_step_is_referred_to() {
+    let skipped = r#", "condition": "{{ params.shop == 'a' }}""#;
+    let call = |members: &str| format!(r#""tool": "shop__order", {members}"#);
+    check(&[
         (
             beside(
                 skipped,
                 &call(r#""arguments": {"x": [{"y": "{{ steps['first']['output']['items'] }}"}]}"#),
             ),
-            &said("items", "the step may be skipped", "arguments.x[0].y"),
+            &lacks("items", "the step may be skipped", "arguments.x[0].y"),
         ),
         (
             beside(skipped, &call(r#""condition": "{{ steps.first.output.items | length > 0 }}""#)),
-            &said("items", "the step may be skipped", "condition"),
+            &lacks("items", "the step may be skipped", "condition"),
         ),
         (
             beside(
                 skipped,
                 r#""type": "forEach", "collection": "{{ steps.first.output.items }}", "step": {"tool": "t"}"#,
             ),
-            &said("items", "the step may be skipped", "collection"),
+            &lacks("items", "the step may be skipped", "collection"),
         ),
         (
             beside(
@@ -209,7 +223,7 @@ fn a_step_that_may_be_skipped_has_defaults_for_what_others_refer_to() {
                 r#""type": "forEach", "collection": [1],
                    "step": {"tool": "t", "arguments": {"x": "{{ steps.first.output.items }}"}}"#,
             ),
-            &said("items", "the step may be skipped", "step.arguments.x"),
+            &lacks("items", "the step may be skipped", "step.arguments.x"),
         ),
         (
             beside(
@@ -217,7 +231,7 @@ fn a_step_that_may_be_skipped_has_defaults_for_what_others_refer_to() {
                 r#""type": "elicitation", "message": "{{ steps.first.output.items }}",
                    "schema": {"type": "object", "properties": {}}"#,
             ),
-            &said("items", "the step may be skipped", "message"),
+            &lacks("items", "the step may be skipped", "message"),
         ),
     ]);
 }

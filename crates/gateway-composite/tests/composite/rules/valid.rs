@@ -55,6 +55,7 @@ fn what_a_bound_allows_passes() {
                  "f": {"type": "array", "items": {"type": "string", "enum": ["x"]}, "minItems": 1, "maxItems": 2},
                  "g": {"type": "array", "items": {"anyOf": [{"const": "x", "title": "X"}]}, "default": ["x"]}}}"#,
         ),
+        bare_step(r#""type": "elicitation", "message": "Sure?", "schema": {"type": "object"}"#),
         steps(
             r#"{"id": "my-step", "tool": "t"},
                {"id": "b", "tool": "t", "dependsOn": ["my-step", "my-step"]},
@@ -80,6 +81,15 @@ fn steps_may_stand_before_those_that_they_depend_on() {
         r#"{"id": "b", "tool": "t", "dependsOn": ["a"], "arguments": {"x": "{{ steps.a.output }}"}},
            {"id": "a", "tool": "t"}"#,
     ));
+}
+
+#[test]
+fn what_the_documentation_shows_passes() {
+    let page = include_str!("../../../../../docs/workflows.md");
+    let examples: Vec<_> =
+        page.split("```json\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    assert!(!examples.is_empty());
+    examples.into_iter().for_each(passes);
 }
 
 pub(super) const EVERYTHING: &str = r#"{
