@@ -10,8 +10,8 @@ use crate::{
     tools::{Floor, tool_of},
 };
 
-/// How many pages are remembered. A catalogue has few pages, each once for each era and for each set of workflows that
-/// somebody can use; beyond that they are merged anew.
+/// How many pages are remembered, of those that have workflows on them: each once for each era and each set that
+/// somebody can use. Beyond that they are merged anew.
 const PAGES: usize = 16;
 
 /// A workflow that somebody can use, and what its tools allow to be said of it.

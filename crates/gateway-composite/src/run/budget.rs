@@ -44,3 +44,6 @@ impl Meter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@ use gateway_domain::{JsonKind, RawJson, RawObject, printable};
 use super::members::Members;
 use crate::{
     definition::OutputType,
-    error::{TemplateError, WorkflowError},
+    error::{StepError, TemplateError, WorkflowError},
     plan::{PlannedOutput, PlannedProperty, PlannedValue},
     template::{Scope, Template},
 };
@@ -36,7 +36,7 @@ fn object(place: &str, properties: &[PlannedProperty], scope: &Scope) -> Result<
             members.add(&property.name, &value);
         }
     }
-    let too_deep = |error: crate::error::StepError| TemplateError {
+    let too_deep = |error: StepError| TemplateError {
         place: place.to_owned(),
         reason: error.to_string(),
         is_missing: false,

@@ -143,6 +143,11 @@ impl Stop {
         *self.0.borrow() != Phase::Cancelled
     }
 
+    /// Whether the run goes on.
+    pub(super) fn is_open(&self) -> bool {
+        *self.0.borrow() == Phase::Open
+    }
+
     /// Waits until the run is cancelled.
     pub(super) async fn cancelled(&self) {
         // Fails when the sender is gone, which is in `self`.

@@ -20,6 +20,7 @@ pub struct WorkflowResult {
     pub output: Option<RawJson>,
     /// Why it came to nothing.
     pub error: Option<WorkflowError>,
-    /// Its steps, in the order of the file: which ran, were skipped, or failed and were forgiven (C-W24).
+    /// Its steps, in the order of the file: which ran, were skipped, or failed and were forgiven (C-W24). Those that
+    /// ran when the run ended otherwise have failed as cancelled; those that never began are pending.
     pub steps: Vec<StepRecord>,
 }

@@ -49,7 +49,7 @@ impl Run {
                 () = sleep(GATHERING) => {}
             }
             let slips = self.shared.desk.slips();
-            if !slips.is_empty() {
+            if self.stop.is_open() && !slips.is_empty() {
                 return Turn::Asks(slips.requests());
             }
         }
@@ -64,7 +64,8 @@ impl Run {
 
     /// Whether no answer is waited for: [`Self::next`] then tells what came of it. Never blocks.
     pub fn is_over(&self) -> bool {
-        self.result.borrow().is_some() || self.shared.desk.slips().is_empty()
+        // One that is cancelled asks nobody any more, though its steps may not know it yet.
+        !self.stop.is_open() || self.shared.desk.slips().is_empty()
     }
 
     /// What there is to say of a run whose task did not end in order.

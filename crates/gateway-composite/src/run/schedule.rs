@@ -1,6 +1,6 @@
 use std::{collections::HashMap, sync::Arc};
 
-use gateway_domain::{RawJson, RawObject};
+use gateway_domain::RawObject;
 use tokio::{
     sync::watch,
     task::{Id, JoinError, JoinSet},
@@ -32,16 +32,6 @@ pub(super) struct Schedule {
     /// What the next step will see.
     scope: Scope,
     slips: watch::Receiver<Slips>,
-}
-
-/// What became of a step, for those that come after it.
-struct Settled<'a> {
-    status: StepStatus,
-    how: &'static str,
-    retries: u32,
-    output: RawObject,
-    content: Option<RawJson>,
-    error: Option<&'a StepError>,
 }
 
 impl Schedule {
@@ -101,64 +91,60 @@ impl Schedule {
     ) -> Result<(), WorkflowError> {
         let (id, performed) = done.unwrap_or_else(|error| (error.id(), broken(&error)));
         let Some(at) = self.places.remove(&id) else { return Ok(()) };
-        let step = self.shared.workflow.steps[at].clone();
         let Performed { ending, retries } = performed;
         let skips_remaining = matches!(ending, Ending::Completed { skips_remaining: true, .. });
-        match ending {
+        let done = match ending {
             Ending::Completed { output, content, .. } => {
-                let (status, how) = (StepStatus::Completed, "completed");
-                self.note(at, ledger, Settled { status, how, retries, output, content, error: None });
+                StepScope { status: StepStatus::Completed, output, content, error: None }
             }
-            Ending::Skipped => self.skip(at, retries, ledger),
-            Ending::Failed { error, partial } => self.fail(at, error, partial, retries, ledger)?,
-        }
+            Ending::Skipped => self.skipped(at),
+            Ending::Failed { error, partial } => self.forgiven(at, &error, partial, retries, ledger)?,
+        };
+        self.note(at, retries, done, ledger);
         self.agenda.done(at);
         if skips_remaining {
-            tracing::debug!(run = %self.shared.id, step = %step.id, "the remaining steps are skipped");
             for at in self.agenda.drop_rest() {
-                self.skip(at, 0, ledger);
+                let skipped = self.skipped(at);
+                self.note(at, 0, skipped, ledger);
             }
         }
         Ok(())
     }
 
-    fn skip(&mut self, at: usize, retries: u32, ledger: &Ledger) {
+    fn skipped(&self, at: usize) -> StepScope {
         let output = self.shared.workflow.steps[at].default_results.clone().unwrap_or_default();
-        let (status, how) = (StepStatus::Skipped, "skipped");
-        self.note(at, ledger, Settled { status, how, retries, output, content: None, error: None });
+        StepScope { status: StepStatus::Skipped, output, content: None, error: None }
     }
 
-    /// What a failed step leaves behind, if that is forgiven.
-    fn fail(
-        &mut self,
+    /// What a failed step leaves behind (C-49, C-63).
+    ///
+    /// # Errors
+    /// Its failure ends the run.
+    fn forgiven(
+        &self,
         at: usize,
-        error: StepError,
+        error: &StepError,
         partial: Option<RawObject>,
         retries: u32,
         ledger: &Ledger,
-    ) -> Result<(), WorkflowError> {
-        let step = self.shared.workflow.steps[at].clone();
-        if let Some(fatal) = unforgivable(&step, &error) {
-            let reason = error.to_string();
-            let end =
-                StepEnd { status: StepStatus::Failed, retries, error: Some(&reason), is_forgiven: false };
-            ledger.end_step(at, &end);
+    ) -> Result<StepScope, WorkflowError> {
+        let (step, status, reason) = (&self.shared.workflow.steps[at], StepStatus::Failed, error.to_string());
+        if let Some(fatal) = unforgivable(step, error) {
+            ledger.end_step(at, &StepEnd { status, retries, error: Some(&reason), is_forgiven: false });
             return Err(fatal);
         }
         let output = step.default_results.clone().or(partial).unwrap_or_default();
-        let (status, how) = (StepStatus::Failed, "failed");
-        self.note(at, ledger, Settled { status, how, retries, output, content: None, error: Some(&error) });
-        Ok(())
+        Ok(StepScope { status, output, content: None, error: Some(reason) })
     }
 
-    fn note(&mut self, at: usize, ledger: &Ledger, settled: Settled<'_>) {
-        let id = self.shared.workflow.steps[at].id.clone();
-        let Settled { status, how, retries, output, content, error } = settled;
-        let error = error.map(ToString::to_string);
-        ledger.end_step(at, &StepEnd { status, retries, error: error.as_deref(), is_forgiven: true });
-        self.shared.progress.done(&id, how);
-        let done = StepScope { status, output, content, error };
-        Arc::make_mut(&mut self.scope.steps).insert(id, done);
+    /// A step is done; others may see what it came to.
+    fn note(&mut self, at: usize, retries: u32, done: StepScope, ledger: &Ledger) {
+        let (id, status, error) =
+            (self.shared.workflow.steps[at].id.clone(), done.status, done.error.as_deref());
+        ledger.end_step(at, &StepEnd { status, retries, error, is_forgiven: true });
+        self.shared.progress.done(&id, status.as_str());
+        // Steps that run keep what they saw when they began.
+        Arc::make_mut(&mut self.scope.steps).insert(id, Arc::new(done));
         self.scope.workflow.step_count = self.scope.steps.len();
     }
 

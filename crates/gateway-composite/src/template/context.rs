@@ -107,7 +107,7 @@ impl Object for Fields {
 /// The steps that are done, each made a value when it is first asked for.
 #[derive(Debug)]
 struct Steps {
-    steps: Arc<BTreeMap<Arc<str>, StepScope>>,
+    steps: Arc<BTreeMap<Arc<str>, Arc<StepScope>>>,
     seen: Mutex<BTreeMap<Arc<str>, Value>>,
 }
 

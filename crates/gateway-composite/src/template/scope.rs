@@ -10,7 +10,7 @@ pub(crate) struct Scope {
     pub(crate) params: RawObject,
     pub(crate) vars: RawObject,
     /// The steps that are done, by id.
-    pub(crate) steps: Arc<BTreeMap<Arc<str>, StepScope>>,
+    pub(crate) steps: Arc<BTreeMap<Arc<str>, Arc<StepScope>>>,
     pub(crate) workflow: WorkflowScope,
     pub(crate) for_each: Option<ForEachScope>,
 }

@@ -22,8 +22,8 @@ fn workflow(tools: &[&str], annotations: &str) -> Workflow {
     };
     let mut steps: Vec<_> = tools.iter().enumerate().map(step).collect();
     if steps.is_empty() {
-        steps
-            .push(r#"{"id":"ask","type":"elicitation","message":"?","schema":{"type":"object"}}"#.to_owned());
+        let schema = r#"{"type":"object","properties":{"sure":{"type":"boolean"}}}"#;
+        steps.push(format!(r#"{{"id":"ask","type":"elicitation","message":"?","schema":{schema}}}"#));
     }
     let text = format!(
         r#"{{"name":"w","description":"d","steps":[{}],"annotations":{annotations}}}"#,

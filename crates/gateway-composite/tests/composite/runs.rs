@@ -248,6 +248,44 @@ async fn a_composer_that_is_closed_has_no_runs_and_takes_none() {
     assert_eq!(refused.unwrap_err(), CallerError::SessionClosed.into());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_runs_that_end_are_cancelled_and_dropped_at_once_leave_nothing_behind() {
+    let tools = Tools::default();
+    let config = ComposerConfig { max_runs: 300, max_runs_per_caller: 300, ..ComposerConfig::default() };
+    let composer = composer(&tools, config);
+    let steps = [
+        step("a", &[], r#"{"ms":1}"#, ""),
+        step("b", &["a"], r#"{"ms":2}"#, ""),
+        step("c", &["a"], r#"{"ms":3,"fail":"always"}"#, r#","onError":{"action":"continue"}"#),
+        step("d", &["b", "c"], r#"{"ms":1}"#, ""),
+        question("q", &["a"], ""),
+    ];
+    let mut ends = tokio::task::JoinSet::new();
+    for number in 0..300_u64 {
+        let (composer, mut run) = (composer.clone(), begin(&composer, &tools, &steps, ""));
+        ends.spawn(async move {
+            sleep(Duration::from_millis(number % 10)).await;
+            match number % 3 {
+                0 => composer.cancel(run.id()).await.unwrap(),
+                1 => return drop(run),
+                _ => {
+                    asks(&mut run).await;
+                    run.answer(&object(r#"{"q.question":{"action":"accept"}}"#), exchange(FORMS));
+                }
+            }
+            let status = if number % 3 == 0 { RunStatus::Cancelled } else { RunStatus::Completed };
+            assert_eq!(end(&mut run).await.status, status);
+            assert_eq!(composer.status(run.id()).await.unwrap().status, status);
+        });
+    }
+    while let Some(end) = ends.join_next().await {
+        end.unwrap();
+    }
+    composer.close().await;
+    assert_eq!(tools.running(), 0);
+    assert!(composer.active().await.unwrap().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_step_that_panics_fails_the_run_and_is_not_forgiven() {
     let forgiven = r#","onError":{"action":"continue"}"#;
@@ -431,7 +469,9 @@ impl StateStore for History {
 async fn a_record_is_saved_at_the_start_while_waiting_and_at_the_end() {
     let tools = Tools::default();
     let history = Arc::new(History::default());
-    let composer = composer(&tools, ComposerConfig::default()).with_store(history.clone());
+    let heard = Arc::new(Heard::default());
+    let composer = composer(&tools, ComposerConfig::default());
+    let composer = composer.with_store(history.clone()).with_observer(heard.clone());
     let mut run =
         begin(&composer, &tools, &[question("q", &[], ""), step("a", &["q"], r#"{"ms":10}"#, "")], "");
     asks(&mut run).await;
@@ -440,6 +480,9 @@ async fn a_record_is_saved_at_the_start_while_waiting_and_at_the_end() {
     let saved: Vec<_> = history.1.lock().unwrap().clone();
     use RunStatus::{Completed, Running, WaitingForElicitation};
     assert_eq!(saved, [Running, WaitingForElicitation, Running, Completed]);
+    let heard: Vec<_> = std::mem::take(&mut *heard.0.lock().unwrap());
+    let waits = heard.iter().filter(|event| event.starts_with("RunSus") || event.starts_with("RunRes"));
+    assert_eq!(waits.collect::<Vec<_>>(), ["RunSuspended", "RunResumed"]);
 }
 
 #[derive(Default)]
@@ -512,6 +555,55 @@ async fn an_observer_hears_of_everything_in_order() {
             "failed: step `e` failed: tool `t__work` failed: it failed",
         ]
     );
+}
+
+/// Hears the end of a run, and looks at what still runs then; or does not bear to hear it.
+struct Auditor {
+    tools: Tools,
+    running: Mutex<Option<usize>>,
+    panics: bool,
+}
+
+impl Observer for Auditor {
+    fn observe(&self, event: &RunEvent<'_>) {
+        if matches!(event.kind, RunEventKind::RunCancelled { .. } | RunEventKind::RunTimedOut { .. }) {
+            *self.running.lock().unwrap() = Some(self.tools.running());
+        }
+        assert!(!(self.panics && matches!(event.kind, RunEventKind::StepCompleted { .. })), "no nerves");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_is_told_when_everything_has_let_go_of_what_it_called() {
+    for cancelled_after in [Some(500), None] {
+        let tools = Tools::default();
+        let auditor = Arc::new(Auditor { tools: tools.clone(), running: Mutex::default(), panics: false });
+        let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor.clone());
+        let mut run = begin(&composer, &tools, &[step("a", &[], r#"{"ms":5000}"#, "")], r#","timeout":"1s""#);
+        if let Some(after) = cancelled_after {
+            sleep(Duration::from_millis(after)).await;
+            composer.cancel(run.id()).await.unwrap();
+        }
+        end(&mut run).await;
+        assert_eq!(*auditor.running.lock().unwrap(), Some(0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_breaks_off_ends_as_a_failure_and_leaves_nothing_behind() {
+    let tools = Tools::default();
+    let auditor = Arc::new(Auditor { tools: tools.clone(), running: Mutex::default(), panics: true });
+    let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor);
+    let steps = [step("a", &[], "{}", ""), step("b", &[], r#"{"ms":5000}"#, "")];
+    let mut run = begin(&composer, &tools, &steps, "");
+    let result = end(&mut run).await;
+    assert_eq!((result.status, result.error), (RunStatus::Failed, Some(WorkflowError::Internal)));
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(tools.running(), 0);
+    let record = composer.status(run.id()).await.unwrap();
+    let error = Some(WorkflowError::Internal.to_string());
+    assert_eq!((record.status, record.error), (RunStatus::Failed, error));
+    composer.close().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,7 +35,7 @@ fn calling(name: &str, tools: &[&str]) -> String {
 }
 
 const ASKS: &str = r#"{"name":"asks","description":"d","steps":[
-    {"id":"ask","type":"elicitation","message":"?","schema":{"type":"object","properties":{}}}]}"#;
+    {"id":"ask","type":"elicitation","message":"?","schema":{"type":"object","properties":{"sure":{"type":"boolean"}}}}]}"#;
 const LOOPS: &str = r#"{"name":"loops","description":"d","steps":[
     {"id":"each","type":"forEach","collection":[1],"step":{"tool":"files__write"}}]}"#;
 

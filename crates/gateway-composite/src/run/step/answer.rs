@@ -119,6 +119,28 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn every_block_of_a_known_type_has_a_name_of_its_own(kinds in proptest::collection::vec(0..6_usize, 0..40)) {
+            let block = |(at, kind): (usize, &usize)| match KINDS.get(*kind) {
+                Some((name, Some(member))) => format!(r#"{{"type":"{name}","{member}":"{at}"}}"#),
+                Some((name, None)) => format!(r#"{{"type":"{name}","uri":"{at}"}}"#),
+                None => r#"{"type":"of another time"}"#.to_owned(),
+            };
+            let blocks: Vec<_> = kinds.iter().enumerate().map(block).collect();
+            let answer = Answer::of(&result(&format!(r#"{{"content":[{}]}}"#, blocks.join(",")))).unwrap();
+            let known = kinds.iter().filter(|kind| **kind < KINDS.len()).count();
+            proptest::prop_assert_eq!(answer.output.len(), known);
+            for (kind, (name, _)) in KINDS.iter().enumerate() {
+                let count = kinds.iter().filter(|it| **it == kind).count();
+                let names = (0..count).map(|at| if at == 0 { (*name).to_owned() } else { format!("{name}_{at}") });
+                for name in names {
+                    proptest::prop_assert!(answer.output.contains(&name), "{} in {:?}", name, answer.output);
+                }
+            }
+        }
+    }
+
     #[test]
     fn raw_content_is_kept_beside_structured_content() {
         let answer = Answer::of(&result(r#"{"content":[ 1.0 ],"structuredContent":{"a":1}}"#)).unwrap();

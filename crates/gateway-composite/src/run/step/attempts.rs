@@ -77,7 +77,7 @@ fn scaled(time: Duration, by: f64) -> Duration {
 /// Whether doing the same again may come to something else, and does no harm (C-W13).
 fn may_help(error: &StepError, is_repeatable: bool) -> bool {
     match error {
-        StepError::ToolFailed { .. } | StepError::TimedOut { .. } => is_repeatable,
+        StepError::ToolFailed { .. } => is_repeatable,
         StepError::Peer { code, .. } => is_repeatable && !HOPELESS.contains(code),
         StepError::Call { error: Error::Downstream(error), .. } => {
             let did_not_run = error.execution == Execution::NotStarted;
@@ -85,8 +85,6 @@ fn may_help(error: &StepError, is_repeatable: bool) -> bool {
         }
         // It was refused before it was made.
         StepError::Call { error: Error::Caller(CallerError::Overloaded { .. }), .. } => true,
-        // Other items have been worked on.
-        StepError::Item { cause, .. } => is_repeatable && may_help(cause, is_repeatable),
         _ => false,
     }
 }
@@ -150,7 +148,6 @@ mod tests {
         let name = DownstreamName::parse("d").unwrap();
         let unreachable = || DownstreamFault::Unreachable { reason: String::new() };
         let peer = |code| StepError::Peer { tool: "d__t".into(), code, message: String::new() };
-        let item = |cause| StepError::Item { index: 0, cause: Box::new(cause) };
         // The failure; whether it is tried again of a tool that can be called twice; and of one that cannot.
         let rows = [
             (tool_failed(), true, false),
@@ -168,12 +165,8 @@ mod tests {
             (call(CallerError::Cancelled), false, false),
             (call(CallerError::InvalidParams { reason: String::new() }), false, false),
             (StepError::UnknownTool { tool: "d__t".into() }, false, false),
-            (StepError::TimedOut { after: Duration::ZERO }, true, false),
             (StepError::LimitExceeded { what: "calls", limit: 1 }, false, false),
             (StepError::Declined, false, false),
-            (item(tool_failed()), true, false),
-            (item(peer(-32602)), false, false),
-            (item(call(unreachable().before(&name))), true, false),
         ];
         for (error, repeatable, other) in rows {
             assert_eq!(may_help(&error, true), repeatable, "{error}");

@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, CallerError, Error, FollowUp, Origin, Outcome, Params, RawJson, RawObject, Subject, Target, View,
-    printable,
+    Call, CallerError, Error, FollowUp, Origin, Outcome, Params, PeerError, RawJson, RawObject, Subject,
+    Target, View, printable,
 };
 
 use super::{
     answer::{self, Answer, MESSAGE_LIMIT},
     failed,
+    inquiry::visits,
     rounds::Rounds,
 };
 use crate::{
@@ -28,7 +29,7 @@ pub(super) struct ToolCall<'a> {
     /// Whose questions they are: the step's, or those of an item of its loop.
     pub(super) label: String,
     /// As the step names it.
-    pub(super) written: &'a Arc<str>,
+    written: &'a Arc<str>,
     found: Found,
     params: Params,
 }
@@ -59,9 +60,11 @@ impl<'a> ToolCall<'a> {
         Ok(Self { shared, step, label, written, found, params: Params { object, meta: None } })
     }
 
-    /// Whether calling the tool twice does no more than calling it once, as far as it says (C-W13).
+    /// Whether the tool is declared read-only or idempotent: calling it twice does no more than calling it once (C-W13).
     pub(super) fn is_repeatable(&self) -> bool {
-        is_repeatable(&self.found)
+        let annotations = self.found.offered.tool.annotations().and_then(|raw| RawObject::try_from(raw).ok());
+        let says = |hint| annotations.as_ref().and_then(|all| all.get(hint)?.to_bool()) == Some(true);
+        says("readOnlyHint") || says("idempotentHint")
     }
 
     /// Makes the call and answers, through the client, what is asked meanwhile. Cancel-safe: dropping the future
@@ -74,17 +77,18 @@ impl<'a> ToolCall<'a> {
         let mut rounds = Rounds::new(self);
         let mut follow_up = None;
         loop {
-            match self.dispatch(follow_up.take()).await? {
+            let required = match self.dispatch(follow_up).await? {
                 Outcome::Complete(result) => return self.read(&result),
-                Outcome::InputRequired(required) => follow_up = Some(rounds.answer(required).await?),
-                Outcome::Failed(error) => {
-                    let message = printable(&error.message(), MESSAGE_LIMIT);
-                    return Err(StepError::Peer { tool: self.written.clone(), code: error.code, message });
-                }
+                Outcome::InputRequired(required) => required,
+                Outcome::Failed(error) => match visits(&self.found.offered.downstream, &error) {
+                    Some(required) => required,
+                    None => return Err(self.refused(&error)),
+                },
                 Outcome::Task(_) => {
                     return Err(self.useless("answered with a task, which a workflow cannot wait for"));
                 }
-            }
+            };
+            follow_up = Some(rounds.answer(required).await?);
         }
     }
 
@@ -116,8 +120,13 @@ impl<'a> ToolCall<'a> {
         Ok(answer)
     }
 
+    fn refused(&self, error: &PeerError) -> StepError {
+        let message = printable(&error.message(), MESSAGE_LIMIT);
+        StepError::Peer { tool: self.written.clone(), code: error.code, message }
+    }
+
     /// The failure of a call that was not answered.
-    pub(super) fn failed(&self, error: impl Into<Error>) -> StepError {
+    fn failed(&self, error: impl Into<Error>) -> StepError {
         match error.into() {
             Error::Caller(CallerError::UnknownTool { .. }) => {
                 StepError::UnknownTool { tool: self.written.clone() }
@@ -130,11 +139,4 @@ impl<'a> ToolCall<'a> {
     pub(super) fn useless(&self, reason: &'static str) -> StepError {
         StepError::Answer { tool: self.written.clone(), reason }
     }
-}
-
-/// Whether a tool is declared read-only or idempotent.
-pub(super) fn is_repeatable(found: &Found) -> bool {
-    let annotations = found.offered.tool.annotations().and_then(|raw| RawObject::try_from(raw).ok());
-    let says = |hint| annotations.as_ref().and_then(|all| all.get(hint)?.to_bool()) == Some(true);
-    says("readOnlyHint") || says("idempotentHint")
 }

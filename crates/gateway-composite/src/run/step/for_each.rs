@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use gateway_domain::{RawJson, RawObject, printable};
 use tokio::{task::JoinSet, time::timeout};
+use tracing::Instrument as _;
 
 use super::{
     Ending,
-    attempts::Attempts,
-    call::{self, WRITTEN_LIMIT},
+    call::WRITTEN_LIMIT,
     failed, holds,
     tally::{Done, Tally},
     tried,
@@ -17,7 +17,6 @@ use crate::{
     plan::{Act, PlannedLoop, PlannedStep},
     run::shared::Shared,
     template::{ForEachScope, Scope},
-    tools::find,
 };
 
 /// How much of something that is no array is shown (C-59); a mark may stand behind it.
@@ -40,7 +39,10 @@ pub(super) async fn run(
     };
     let mut tally = Tally::new(items.len());
     let work = Work { shared, step, each, scope, items: &items };
-    let done = timeout(step.timeout, work.tried(&mut tally)).await;
+    let mut running = JoinSet::new();
+    let done = timeout(step.timeout, work.all(&mut running, &mut tally)).await;
+    // What is left is cancelled before any other step begins.
+    running.shutdown().await;
     *retries += tally.retries();
     let done = done.unwrap_or(Err(StepError::TimedOut { after: step.timeout }));
     let output = tally.output().and_then(|output| {
@@ -84,45 +86,30 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Works on all items, and on all of them again if the loop itself is to be tried again.
-    async fn tried(&self, tally: &mut Tally) -> Result<(), StepError> {
-        let found = find(self.shared.tools.as_ref(), &self.each.call.tool);
-        let is_repeatable = found.is_some_and(|found| call::is_repeatable(&found));
-        let mut attempts = Attempts::new(&self.step.on_error, is_repeatable);
-        loop {
-            match self.all(tally).await {
-                Ok(()) => return Ok(()),
-                Err(error) => attempts.pause(error).await?,
-            }
-            tally.begin_again();
-        }
-    }
-
     /// Works on all items in their order, so many at once as there may be.
-    async fn all(&self, tally: &mut Tally) -> Result<(), StepError> {
+    ///
+    /// # Errors
+    /// The first failure that is not forgiven. Other items still run then.
+    async fn all(&self, running: &mut JoinSet<Done>, tally: &mut Tally) -> Result<(), StepError> {
         let parallel = self.each.max_parallel.clamp(1, MOST_PARALLEL);
         let forgives = self.forgives();
         let mut waiting = 0..self.items.len();
-        // Dropped with this future: then all items are cancelled.
-        let mut running = JoinSet::new();
         loop {
             for index in waiting.by_ref().take(parallel - running.len()) {
-                running.spawn(one(self.shared.clone(), self.step.clone(), self.scope_of(index), forgives));
+                let work = one(self.shared.clone(), self.step.clone(), self.scope_of(index), forgives);
+                running.spawn(work.in_current_span());
             }
             let Some(done) = running.join_next().await else { return Ok(()) };
             let done = done.map_err(|_| StepError::Internal)?;
             let index = done.index;
             let failure = tally.note(&self.items[index], done)?;
             self.shared.advance(&self.step.id, tally.ended(), self.items.len());
-            let error = match failure {
-                None => continue,
-                // A bound of the run ends the run, whatever is forgiven.
-                Some(error @ StepError::LimitExceeded { .. }) => error,
-                Some(_) if forgives => continue,
-                Some(cause) => StepError::Item { index, cause: Box::new(cause) },
-            };
-            running.shutdown().await;
-            return Err(error);
+            match failure {
+                // These end the run, whatever is forgiven.
+                Some(error @ (StepError::LimitExceeded { .. } | StepError::Internal)) => return Err(error),
+                Some(cause) if !forgives => return Err(StepError::Item { index, cause: Box::new(cause) }),
+                _ => {}
+            }
         }
     }
 

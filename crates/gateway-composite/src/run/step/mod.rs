@@ -4,6 +4,8 @@ mod answer;
 mod attempts;
 mod call;
 mod for_each;
+mod inquiry;
+mod parked;
 mod question;
 mod rounds;
 mod tally;

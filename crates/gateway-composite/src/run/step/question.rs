@@ -3,7 +3,7 @@ use std::time::Duration;
 use gateway_domain::{JsonKind, RawJson, RawObject, printable};
 use tokio::time::timeout;
 
-use super::{Ending, failed, rounds::ELICIT};
+use super::{Ending, failed, inquiry::ELICIT};
 use crate::{
     definition::Handler,
     error::StepError,

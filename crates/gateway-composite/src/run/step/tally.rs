@@ -46,11 +46,6 @@ impl Tally {
         Self { iterations: vec![None; items], completed: 0, failed: 0, skipped: 0, retries: 0 }
     }
 
-    /// Forgets what has become of the items, to count one more attempt at all of them.
-    pub(super) fn begin_again(&mut self) {
-        *self = Self { retries: self.retries.saturating_add(1), ..Self::new(self.iterations.len()) };
-    }
-
     /// How many items have ended.
     pub(super) fn ended(&self) -> usize {
         self.completed + self.failed + self.skipped

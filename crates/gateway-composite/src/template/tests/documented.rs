@@ -9,7 +9,7 @@ fn documented_scope() -> Scope {
     let shown = object(block);
     let mut scope = scope(shown.get_object("params").unwrap().as_str());
     let fetch = step(StepStatus::Completed, shown.get_object("output").unwrap().as_str());
-    Arc::make_mut(&mut scope.steps).insert("fetch".into(), fetch);
+    Arc::make_mut(&mut scope.steps).insert("fetch".into(), Arc::new(fetch));
     scope
 }
 

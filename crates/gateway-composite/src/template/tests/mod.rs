@@ -37,7 +37,7 @@ fn scope(params: &str) -> Scope {
         )
     };
     let lookup = StepScope { error: Some("no such host".to_owned()), ..step(StepStatus::Failed, "{}") };
-    let steps = BTreeMap::from([("fetch".into(), fetch), ("look-up".into(), lookup)]);
+    let steps = BTreeMap::from([("fetch".into(), Arc::new(fetch)), ("look-up".into(), Arc::new(lookup))]);
     Scope {
         params: object(params),
         vars: object(r#"{"base":"north"}"#),

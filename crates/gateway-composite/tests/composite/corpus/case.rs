@@ -72,6 +72,7 @@ impl Case {
         let config = ComposerConfig {
             max_calls: number("maxCalls").unwrap_or(config.max_calls),
             max_bytes: number("maxBytes").unwrap_or(config.max_bytes),
+            label_questions: !self.file.contains("unlabelled"),
             ..config
         };
         let tools = Arc::new(script.clone());

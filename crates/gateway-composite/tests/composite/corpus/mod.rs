@@ -5,6 +5,13 @@
 //! again and again. `calls` are all calls in their order, or in any order if `anyOrder`. `asks` are the questions and
 //! what is said to them. `output`, `error` and `steps` are those of the result, byte for byte.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
 mod case;
 mod script;
 mod timing;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gateway_composite::{RunStatus, Turn};
 use gateway_domain::{Era, Exchange, RawObject, SessionKey};
+use proptest::prelude::*;
 use tokio::time::{Instant, sleep};
 
 use super::{case::Case, script::Script};
@@ -96,5 +97,45 @@ async fn what_a_user_gives_is_bounded() {
         run.answer(&RawObject::parse(answers).unwrap(), exchange);
         let Turn::Ended(ended) = run.next().await else { panic!("it asks again") };
         assert_eq!(ended.steps[0].error.as_deref(), Some(reason));
+    }
+}
+
+/// A file of a loop over one item for each delay, in milliseconds.
+fn loop_of(delays: &[u16], parallel: usize) -> String {
+    let when = delays.iter().enumerate().map(|(item, delay)| {
+        format!(r#"{{"arguments":{{"n":{item}}},"answer":{{"echo":true,"afterMs":{delay}}}}}"#)
+    });
+    format!(
+        r#"{{"arguments":{{"n":{count}}},"workflow":{{"parameters":{{"type":"object","properties":{{"n":{{"type":"integer"}}}}}},
+            "steps":[{{"id":"each","type":"forEach","collection":"{{{{ range(params.n) | list }}}}","maxParallel":{parallel},
+            "step":{{"tool":"d__do","arguments":{{"n":"{{{{ forEach.item }}}}"}}}}}}]}},"tools":{{"d__do":{{"when":[{when}]}}}}}}"#,
+        count = delays.len(),
+        when = when.collect::<Vec<_>>().join(",")
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_loop_gives_its_items_in_order_whenever_they_end(
+        delays in proptest::collection::vec(1..50_u16, 0..25),
+        parallel in 1..8_usize,
+    ) {
+        let (case, script) = case(&loop_of(&delays, parallel));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let output = runtime.block_on(async {
+            let mut run = case.begin(&script, case.exchange(Era::Modern));
+            let Turn::Ended(ended) = run.next().await else { panic!("it asks") };
+            ended.output.expect("an output")
+        });
+        let iteration = |n| {
+            format!(r#"{{"index":{n},"item":{n},"status":"completed","output":{{"echo":{{"n":{n}}}}},"error":null}}"#)
+        };
+        let count = delays.len();
+        let iterations = (0..count).map(iteration).collect::<Vec<_>>().join(",");
+        let expected = format!(r#"{{"iterations":[{iterations}],"count":{count},"completed":{count},"failed":0}}"#);
+        prop_assert_eq!(output.as_str(), expected);
+        prop_assert_eq!(script.most_at_once(), parallel.min(count));
     }
 }

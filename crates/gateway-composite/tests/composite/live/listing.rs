@@ -5,7 +5,7 @@ use gateway_domain::{
 };
 use proptest::prelude::*;
 
-use super::fakes::*;
+use super::{fakes::*, log::Log};
 
 const SAFE: &str = r#"{"readOnlyHint":true,"openWorldHint":false}"#;
 
@@ -247,4 +247,25 @@ async fn whatever_else_a_catalogue_is_asked_it_answers_itself() {
     assert_eq!(world.live.flush(None), 3);
     assert!(!world.live.has_view(&View::Downstream(DownstreamName::parse("nowhere").expect("a name"))));
     assert_eq!(world.live.downstreams().len(), 2);
+}
+
+#[tokio::test]
+async fn what_the_author_has_to_mend_is_warned_of_once() {
+    let (log, _recording) = Log::start();
+    let lies =
+        calling("lies", &["d__t"]).replace(r#""steps""#, r#""annotations":{"readOnlyHint":true},"steps""#);
+    let missing = calling("missing", &["d__no"]);
+    let world = World::new(&[("d__t", "")], &[&lies, &missing]);
+    let warning = "message: a workflow is left out. workflow: lies. \
+                   reason: `readOnlyHint` is true, which does not hold for `d__t`. ";
+    for _ in 0..3 {
+        world.listed().await;
+    }
+    assert_eq!(log.take(), [warning], "that a caller lacks a tool is nothing to warn of");
+    world.shelves.change(|state| state.shown[0] = entry("d__t", r#"{"readOnlyHint":false}"#));
+    world.listed().await;
+    assert!(log.take().is_empty(), "the same for the same reason");
+    world.live.replace(definitions(&[&lies])).expect("it can be");
+    world.listed().await;
+    assert_eq!(log.take(), [warning], "of other definitions anew");
 }

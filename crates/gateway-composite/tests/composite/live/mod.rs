@@ -3,5 +3,6 @@
 mod calling;
 mod fakes;
 mod listing;
+mod log;
 mod status;
 mod suspended;
