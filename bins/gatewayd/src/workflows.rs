@@ -110,3 +110,52 @@ pub(crate) fn composer_config(config: &config::Config) -> ComposerConfig {
         label_questions: config.questions.label,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Request, load};
+
+    /// Name and place of each workflow of a configuration, and what is wrong with it.
+    fn read(text: &str) -> Vec<(String, String, Vec<String>)> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("gateway.toml"), text).unwrap();
+        let request = Request { folder: folder.path().to_owned(), ..Request::default() };
+        let loaded = load(&request, &Environment::default()).outcome;
+        let written = loaded.unwrap_or_else(|problems| panic!("{problems}\n{text}")).config.workflows;
+        let workflows = Workflows::of(&written);
+        assert_eq!(workflows.definitions.len() + workflows.broken.len(), written.len());
+        let row = |(name, place): (&Arc<str>, &String)| {
+            let faults = workflows.broken.get(name).into_iter().flatten();
+            (name.to_string(), place.clone(), faults.map(ToString::to_string).collect())
+        };
+        workflows.places.iter().map(row).collect()
+    }
+
+    #[test]
+    fn one_that_is_broken_leaves_the_others_alone() {
+        let text = "[downstreams.d]\ncommand = [\"x\"]\n[workflows.a]\nsteps = []\n[workflows.b]\ndescription = \"x\"\n\
+                    steps = [{ id = \"s\", tool = \"d__t\" }]\n[workflows.c]\ndescription = \"x\"\n\
+                    steps = [{ id = \"s\", tool = \"d__t\", condition = \"{{ steps.x.output }}\" }]\n";
+        let rows = read(text);
+        let names: Vec<_> = rows.iter().map(|(name, place, _)| (name.as_str(), place.as_str())).collect();
+        let place = |line, name| format!("gateway.toml:{line}: workflows.{name}");
+        assert_eq!(names, [("a", &*place(3, "a")), ("b", &place(5, "b")), ("c", &place(8, "c"))]);
+        assert!(rows[0].2.len() >= 2, "all faults at once: {rows:?}");
+        assert!(rows[1].2.is_empty(), "{rows:?}");
+        assert!(rows[2].2[0].starts_with("step `s`: `condition` "), "{rows:?}");
+    }
+
+    #[test]
+    fn examples_of_the_documentation_are_sound() {
+        let texts = [include_str!("../../../README.md"), include_str!("../../../docs/configuration.md")];
+        let blocks = texts.iter().flat_map(|text| text.split("```toml\n").skip(1));
+        let examples = blocks.filter_map(|block| block.split("```").next());
+        let examples: Vec<_> = examples.filter(|example| example.contains("[workflows.")).collect();
+        assert_eq!(examples.len(), 2);
+        for example in examples {
+            let rows = read(&format!("{example}\n[downstreams.d]\ncommand = [\"x\"]\n"));
+            assert!(rows.iter().all(|(_, _, faults)| faults.is_empty()), "{rows:#?}");
+        }
+    }
+}
