@@ -101,8 +101,10 @@ impl Row {
 
     fn line(&self) -> String {
         let mut line = format!("{}\t{}", shown(&self.name), self.word());
-        if self.steps > 0 {
-            line += &format!("\t{} steps", self.steps);
+        match self.steps {
+            0 => {}
+            1 => line += "\t1 step",
+            steps => line += &format!("\t{steps} steps"),
         }
         line += &format!("\t{}", shown(&self.place));
         if let State::Hidden(reason, _) = &self.state {

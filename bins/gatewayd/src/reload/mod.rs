@@ -162,7 +162,7 @@ impl Reloader {
             self.topology.reread();
         }
         // Before the downstreams: what appears then is for workflows as they are now.
-        self.offer(&config);
+        self.offer(&config).await;
         self.topology.apply(steps).await;
         tracing::info!(reason, added, changed, removed, kept, settings, "configuration reloaded");
         if !waiting.is_empty() {
@@ -177,12 +177,17 @@ impl Reloader {
     }
 
     /// Takes on workflows that are written differently. Runs that have begun go on as they began.
-    fn offer(&self, config: &Config) {
+    async fn offer(&self, config: &Config) {
         let changes = WorkflowChanges::between(&self.running.workflows, &config.workflows);
         if changes.is_empty() {
             return;
         }
-        let workflows = Workflows::of(&config.workflows);
+        // A thousand templates and schemas are not compiled in between.
+        let written = config.workflows.clone();
+        let workflows = match spawn_blocking(move || Workflows::of(&written)).await {
+            Ok(workflows) => workflows,
+            Err(error) => return tracing::error!(%error, "workflows stay as they were"),
+        };
         workflows.warn();
         let broken = workflows.broken.keys().map(|name| &**name).collect::<Vec<_>>().join(" ");
         let [added, changed, removed] =

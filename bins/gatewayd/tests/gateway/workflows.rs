@@ -79,8 +79,8 @@ fn check_tells_which_workflows_are_left_out_and_why() {
     assert_eq!(*cut, format!("cut\tbroken\t{flows}/cut.json:1"));
     assert!(cut_why.starts_with('\t'), "{out}");
     let reason = "step `say` calls `d__odd`, but downstream `d` has no such tool for this caller";
-    assert_eq!(*gone, format!("gone\thidden\t1 steps\t{flows}/gone.yaml\t{reason}"));
-    assert_eq!(*good, format!("good\tready\t1 steps\t{flows}/good.yaml"));
+    assert_eq!(*gone, format!("gone\thidden\t1 step\t{flows}/gone.yaml\t{reason}"));
+    assert_eq!(*good, format!("good\tready\t1 step\t{flows}/good.yaml"));
     assert_eq!(*wrong, format!("wrong\tbroken\t{flows}/wrong.yaml"));
     assert!(wrong_why.starts_with("\tstep `say`: `dependsOn"), "{out}");
     for sentence in [

@@ -168,11 +168,15 @@ fn a_workflow_is_called_by_its_key_or_what_its_file_says_or_its_file() {
 
 #[test]
 fn files_and_the_folders_that_are_searched_are_watched() {
-    let scene = scene("workflows = [\"f/**/*.yaml\", \"one.toml\"]", &[("f/g/a.yaml", ""), ("one.toml", "")]);
+    let scene = scene(
+        "workflows = [\"f/**/*.yaml\", \"one.toml\", \"later/*/*.yaml\"]",
+        &[("f/g/a.yaml", ""), ("one.toml", "")],
+    );
     let files = load(&scene.request, &Environment::default()).files;
     for file in ["g.toml", "f", "f/g", "f/g/a.yaml", "one.toml"] {
         assert!(files.contains_key(&scene.path().join(file)), "{file} is not among {files:?}");
     }
+    assert_eq!(files[&scene.path().join("later")], None, "it may come");
     let folder = Stamp::of(&scene.path().join("f/g")).unwrap();
     std::fs::write(scene.path().join("f/g/b.yaml"), "").unwrap();
     assert_ne!(Stamp::of(&scene.path().join("f/g")).unwrap(), folder, "a file that is put there is seen");
