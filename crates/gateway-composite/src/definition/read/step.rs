@@ -28,6 +28,7 @@ pub(super) fn step(value: Value, index: usize) -> Read<Step> {
             None
         }
     };
+    // It is known already, for the places of problems; here it is judged.
     members.take("id", Value::text);
     let condition = members.take("condition", Value::text);
     let depends_on = members.take("dependsOn", names).unwrap_or_default();
@@ -101,7 +102,7 @@ impl Type {
     }
 
     fn all_members() -> Vec<&'static str> {
-        [&[COMMON][..], &Self::ALL.map(Self::own_members)].concat().concat()
+        Self::ALL.into_iter().flat_map(Self::own_members).chain(COMMON).copied().collect()
     }
 
     fn read(self, members: &mut Members) -> Option<StepKind> {

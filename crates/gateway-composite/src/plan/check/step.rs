@@ -28,27 +28,29 @@ pub(super) fn check(steps: &[Step], findings: &mut Findings) {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     for (at, step) in steps.iter().enumerate() {
         let place = Place::step(&step.id, at);
-        let mut found = Vec::new();
-        let id = match seen.get(&*step.id) {
+        let id = match seen.insert(&step.id, at) {
             Some(earlier) if !step.id.is_empty() => {
                 Some(format!("is the id of step #{} as well; give each step its own", earlier + 1))
             }
             _ => id(&step.id),
         };
-        seen.entry(&step.id).or_insert(at);
-        found.extend(id.map(|message| place.member("id").problem(message)));
-        match &step.kind {
-            StepKind::Tool(call) => found.extend(tool(&place, &call.tool)),
-            StepKind::Elicitation(written) => found.extend(question::check(&place, written)),
-            StepKind::ForEach(written) => found.extend(for_each(&place, written)),
-        }
-        found.extend(condition(&place, step.condition.as_deref()));
-        found.extend(on_error::check(&place, &step.on_error));
-        found.extend(timeout(&place, step));
-        for problem in found {
+        let id = id.map(|message| place.member("id").problem(message));
+        for problem in id.into_iter().chain(members(&place, step)) {
             findings.add(Part::Step(at), problem);
         }
     }
+}
+
+fn members(place: &Place, step: &Step) -> Vec<DefinitionError> {
+    let mut found = match &step.kind {
+        StepKind::Tool(call) => tool(place, &call.tool).into_iter().collect(),
+        StepKind::Elicitation(written) => question::check(place, written),
+        StepKind::ForEach(written) => for_each(place, written),
+    };
+    found.extend(condition(place, step.condition.as_deref()));
+    found.extend(on_error::check(place, &step.on_error));
+    found.extend(timeout(place, step));
+    found
 }
 
 fn id(id: &str) -> Option<String> {
