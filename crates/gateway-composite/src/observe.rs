@@ -107,3 +107,6 @@ fn observe_step(run: &str, workflow: &str, kind: &RunEventKind<'_>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ use super::{
 /// What is looked at in a scope while templates are expanded. What was found is kept for the next expression.
 pub(super) struct Context {
     root: Value,
+    /// A loop's item stands in no other JSON.
+    item: Option<(Arc<str>, Part)>,
 }
 
 impl Context {
@@ -33,7 +35,8 @@ impl Context {
         if let Some(each) = &scope.for_each {
             fields.push(("forEach".into(), for_each(each)));
         }
-        Self { root: Value::from_object(Fields(fields)) }
+        let item = scope.for_each.as_ref().map(|each| (Arc::clone(&each.item_var), each.item.clone().into()));
+        Self { root: Value::from_object(Fields(fields)), item }
     }
 
     pub(super) fn root(&self) -> Value {
@@ -43,6 +46,12 @@ impl Context {
     /// The value at a path exactly as it came, if it stands in JSON that came from somewhere.
     pub(super) fn raw(&self, path: &[Value]) -> Option<Part> {
         let (last, before) = path.split_last()?;
+        if let (Some((name, item)), [root]) = (&self.item, before)
+            && root.as_str() == Some("forEach")
+            && last.as_str() == Some(name)
+        {
+            return Some(item.clone());
+        }
         self.get(before)?.downcast_object_ref::<Node>()?.raw(last)
     }
 

@@ -4,7 +4,6 @@ use minijinja::{Error, ErrorKind, Value, machinery, value::ValueKind};
 use super::{
     Reference,
     context::Context,
-    factor,
     inspect::{self, Inspected},
     json::Part,
     language,
@@ -72,9 +71,14 @@ impl Expression {
     }
 
     fn value(&self, context: &Context) -> Result<Value, TemplateError> {
+        let is_there = |path: &&Vec<Value>| context.get(path).is_some_and(|value| !value.is_undefined());
+        if let Some(path) = self.inspected.needed.iter().find(|path| !is_there(path)) {
+            let path: Vec<_> = path.iter().map(ToString::to_string).collect();
+            return Err(missing(&format!("`{}`", printable(&path.join("."), SHOWN))));
+        }
         let mut factors = self.inspected.factors.iter().filter_map(|path| context.get(path));
         if factors.any(|value| value.kind() == ValueKind::Seq) {
-            return Err(self.named(failed(factor::refusal())));
+            return Err(self.named(failed(inspect::refusal())));
         }
         let value = self.compiled.eval(context.root()).map_err(|error| self.explained(&error))?;
         if value.is_undefined() {
@@ -85,17 +89,16 @@ impl Expression {
 
     fn explained(&self, error: &Error) -> TemplateError {
         let detail = detail(error);
-        let undefined =
-            detail.strip_suffix(" is undefined").filter(|_| error.kind() == ErrorKind::UndefinedError);
-        match (undefined, error.kind()) {
-            (Some(name), _) => missing(name),
-            (None, ErrorKind::OutOfFuel) => {
+        if let Some(name) = undefined(&detail) {
+            return missing(name);
+        }
+        match error.kind() {
+            ErrorKind::OutOfFuel => {
                 self.named(failed("it has too much to do; filter or cut what it works on first".to_owned()))
             }
-            (None, kind) => TemplateError {
-                is_missing: kind == ErrorKind::UndefinedError || detail.contains(" is undefined)"),
-                ..self.named(failed(detail))
-            },
+            kind => {
+                TemplateError { is_missing: kind == ErrorKind::UndefinedError, ..self.named(failed(detail)) }
+            }
         }
     }
 
@@ -109,4 +112,11 @@ fn detail(error: &Error) -> String {
         Some(detail) => printable(detail, DETAIL),
         None => error.kind().to_string(),
     }
+}
+
+/// Which value was missing, in its backticks: the language says so at the end, in parentheses if it has more to say.
+fn undefined(detail: &str) -> Option<&str> {
+    let (_, name) = detail.trim_end_matches(')').strip_suffix("` is undefined")?.rsplit_once('`')?;
+    let start = detail.rfind(name).filter(|_| !name.is_empty())?;
+    detail.get(start.checked_sub(1)?..=start + name.len())
 }

@@ -6,7 +6,6 @@
 mod coerce;
 mod context;
 mod expression;
-mod factor;
 mod inspect;
 mod json;
 mod language;
@@ -50,7 +49,7 @@ pub(crate) struct Template {
 
 enum Part {
     Text(String),
-    Expression(Expression),
+    Expression(Box<Expression>),
 }
 
 /// What an expression refers to, as `steps.fetch.output.items`; ends where a part is not constant.
@@ -80,7 +79,7 @@ impl Template {
                 Segment::Text(text) => Part::Text(text.to_owned()),
                 Segment::Expression(source) => {
                     expressions += 1;
-                    Part::Expression(Expression::compile(source).map_err(invalid)?)
+                    Part::Expression(Box::new(Expression::compile(source).map_err(invalid)?))
                 }
             });
             if expressions > EXPRESSION_LIMIT {

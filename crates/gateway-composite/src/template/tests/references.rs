@@ -53,6 +53,14 @@ fn what_a_default_stands_behind_may_be_missing() {
             &["params.c", "params.x?", "params.y?"],
         ),
         ("{{ params.x[params.y] | default('z') }}", &["params.x", "params.y"]),
+        ("{{ params.x if params.x is defined else params.y }}", &["params.x?", "params.x?", "params.y"]),
+        ("{{ params.x is defined and params.x.y > 1 }}", &["params.x?", "params.x.y"]),
+        ("{{ params.x is defined and params.x > 1 }}", &["params.x?", "params.x?"]),
+        ("{{ params.x is defined or params.x > 1 }}", &["params.x?", "params.x"]),
+        (
+            "{{ (params.x if params.a and params.x is defined else 0) + params.x }}",
+            &["params.a", "params.x?", "params.x?", "params.x"],
+        ),
         ("{{ params.x + (params.x | default(0)) }}", &["params.x", "params.x?"]),
     ] {
         references(template, expected);

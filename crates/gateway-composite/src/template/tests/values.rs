@@ -24,6 +24,10 @@ fn exactly_one_expression_keeps_type_and_bytes() {
         check("{{ params['x'] }}", &format!(r#"{{"x":{value}}}"#), value);
         check("{{ params.o.x[0] }}", &format!(r#"{{"o":{{"x":[{value}]}}}}"#), value);
         check("{{ params.o.x[-1] }}", &format!(r#"{{"o":{{"x":[0,{value}]}}}}"#), value);
+        let mut scope = scope("{}");
+        scope.for_each = Some(ForEachScope { item_var: "it".into(), item: json(value), index: 0 });
+        let item = Template::compile("{{ forEach.it }}").unwrap().value(&scope).unwrap();
+        assert_eq!(item.as_str(), value, "as an item");
         check("{{ [params.x] }}", &format!(r#"{{"x":[{value}]}}"#), &format!("[[{value}]]"));
     }
 }
@@ -104,12 +108,19 @@ fn what_is_missing_is_an_error_with_its_name() {
         ("{{ steps.fetch.error }}", "`steps.fetch.error`"),
         ("{{ params.x and true }}", "`params.x`"),
         ("{{ not params.x }}", "`params.x`"),
+        ("{{ ['a'] | join(params.x) }}", "`params.x`"),
+        ("{{ 1.5 | round(precision=params.x) }}", "`params.x`"),
+        ("{{ ['a'][params.x:] }}", "params.x"),
+        ("{{ range(3, params.x) }}", "`params.x`"),
+        ("{{ params.x + (1 if true else 2) }}", "`params.x` is missing"),
     ] {
         let error = value(template, "{}").unwrap_err();
         assert!(error.is_missing, "{template}: {error}");
         assert!(error.reason.contains(name), "{template}: {error}");
     }
     check("{{ params.x | default('d') }}", "{}", "\"d\"");
+    check("{{ 1 if true else (['a'] | join(params.x)) }}", "{}", "1");
+    check("{{ params.y | default(params.x) }}", r#"{"y":1}"#, "1");
     check("{{ params.x | default([1]) }}", r#"{"x":null}"#, "null");
     check("{{ params.x is defined }}", "{}", "false");
     let other = value("{{ 1 / 0 }}", "{}").unwrap_err();

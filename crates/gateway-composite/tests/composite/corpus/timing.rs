@@ -53,6 +53,19 @@ async fn dropping_a_run_cancels_the_items_of_its_loops() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn dropping_a_run_gives_up_the_calls_that_wait_for_answers() {
+    let (case, script) = case(
+        r#"{"workflow":{"steps":[{"id":"a","tool":"d__a"}]},"capabilities":{"roots":{}},
+        "tools":{"d__a":{"answers":[{"asks":{"k":{"method":"roots/list"}},"state":"parked"}]}}}"#,
+    );
+    let mut run = case.begin(&script, case.exchange(Era::Modern));
+    assert!(matches!(run.next().await, Turn::Asks(_)));
+    drop(run);
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(script.log(), ["d__a {}", "abandoned p1"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_only_to_be_made_again_is_made_ever_more_slowly() {
     let (case, script) = case(
         r#"{"workflow":{"steps":[{"id":"a","tool":"d__a"}]},"tools":{"d__a":{"answers":[{"again":true,"state":"s"}]}}}"#,

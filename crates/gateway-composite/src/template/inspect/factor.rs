@@ -8,7 +8,7 @@ use minijinja::{
     machinery::ast::{BinOpKind, CallArg, CallType, Expr},
 };
 
-use super::inspect::path;
+use super::paths::path;
 
 /// Filters that never give a list.
 #[rustfmt::skip]
@@ -50,6 +50,6 @@ pub(super) fn factor(tree: &Expr<'_>, paths: &mut Vec<Vec<Value>>) -> Result<(),
 }
 
 /// Why something cannot be multiplied.
-pub(super) fn refusal() -> String {
+pub(in crate::template) fn refusal() -> String {
     "`*` is for numbers, and lists are not repeated; `| int` or `| float` makes sure of a number".to_owned()
 }

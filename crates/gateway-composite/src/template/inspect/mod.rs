@@ -1,19 +1,26 @@
 //! What an expression refers to and calls, from its syntax tree.
 
+mod factor;
+mod names;
+mod paths;
+
 use gateway_domain::printable;
 use minijinja::{
     Value,
-    machinery::ast::{BinOpKind, Call, CallArg, CallType, Expr, Slice},
+    machinery::ast::{BinOp, BinOpKind, Call, CallArg, CallType, Expr, Slice},
 };
 
+pub(super) use self::factor::refusal;
+use self::{
+    factor::factor,
+    names::{known, naming},
+    paths::{defined_by, path},
+};
 use super::{
     Reference,
-    factor::factor,
     language::{FILTERS, FUNCTIONS, TESTS},
 };
 
-/// Filters whose first argument names another filter or test.
-const NAMING: &[(&str, &[&str])] = &[("map", FILTERS), ("select", TESTS), ("reject", TESTS)];
 /// The most that the step of a slice may be, in either direction.
 const STEP_LIMIT: i64 = 1000;
 /// How much of a name an error shows, in characters.
@@ -28,20 +35,30 @@ pub(super) struct Inspected {
     pub(super) path: Option<Vec<Value>>,
     /// Paths that must not lead to a list.
     pub(super) factors: Vec<Vec<Value>>,
+    /// Paths that must lead to something: they are arguments, and to the library an argument that is undefined is one
+    /// that is not given.
+    pub(super) needed: Vec<Vec<Value>>,
 }
 
 /// Looks through an expression.
 ///
 /// Errors: it asks for something that the language here does not have.
 pub(super) fn inspect(tree: &Expr<'_>) -> Result<Inspected, String> {
-    let mut inspector = Inspector { references: Vec::new(), factors: Vec::new() };
+    let mut inspector = Inspector::default();
     inspector.expression(tree, false)?;
-    Ok(Inspected { references: inspector.references, path: path(tree), factors: inspector.factors })
+    let Inspector { references, factors, needed, .. } = inspector;
+    Ok(Inspected { references, path: path(tree), factors, needed })
 }
 
+#[derive(Default)]
 struct Inspector {
     references: Vec<Reference>,
     factors: Vec<Vec<Value>>,
+    needed: Vec<Vec<Value>>,
+    /// Around how many alternatives there are here: what stands in one is not always evaluated.
+    alternatives: usize,
+    /// Paths that `is defined` was asked of before it comes to this.
+    defined: Vec<Vec<Value>>,
 }
 
 impl Inspector {
@@ -57,7 +74,7 @@ impl Inspector {
                     factor(&operation.left, &mut self.factors)?;
                     factor(&operation.right, &mut self.factors)?;
                 }
-                self.all([&operation.left, &operation.right])
+                self.operation(operation)
             }
             Expr::Compare(chain) => {
                 self.expression(&chain.expr, false)?;
@@ -68,23 +85,22 @@ impl Inspector {
                     return Err("an `if` needs an `else`: what is it if not?".to_owned());
                 };
                 self.expression(&choice.test_expr, false)?;
-                self.expression(&choice.true_expr, may_be_missing)?;
-                self.expression(otherwise, may_be_missing)
+                self.alternative(&choice.true_expr, may_be_missing, Some(&choice.test_expr))?;
+                self.alternative(otherwise, may_be_missing, None)
             }
             Expr::Filter(filter) => {
                 known("filter", filter.name, FILTERS)?;
-                if let Some((_, names)) = NAMING.iter().find(|(name, _)| *name == filter.name) {
-                    named_in(&filter.args, names)?;
-                }
+                naming(filter)?;
+                let takes_missing = matches!(filter.name, "default" | "d");
                 if let Some(input) = &filter.expr {
-                    self.expression(input, matches!(filter.name, "default" | "d"))?;
+                    self.expression(input, takes_missing)?;
                 }
-                self.arguments(&filter.args)
+                self.arguments(&filter.args, !takes_missing)
             }
             Expr::Test(test) => {
                 known("test", test.name, TESTS)?;
                 self.expression(&test.expr, matches!(test.name, "defined" | "undefined"))?;
-                self.arguments(&test.args)
+                self.arguments(&test.args, true)
             }
             Expr::Call(call) => self.call(call),
             Expr::List(list) => self.all(&list.items),
@@ -93,13 +109,41 @@ impl Inspector {
         }
     }
 
+    fn operation(&mut self, operation: &BinOp<'_>) -> Result<(), String> {
+        self.expression(&operation.left, false)?;
+        match operation.op {
+            BinOpKind::ScAnd => self.alternative(&operation.right, false, Some(&operation.left)),
+            BinOpKind::ScOr => self.alternative(&operation.right, false, None),
+            _ => self.expression(&operation.right, false),
+        }
+    }
+
+    /// What is only evaluated if `test` is true, or in some other case.
+    fn alternative(
+        &mut self,
+        tree: &Expr<'_>,
+        may_be_missing: bool,
+        test: Option<&Expr<'_>>,
+    ) -> Result<(), String> {
+        let before = self.defined.len();
+        test.into_iter().for_each(|test| defined_by(test, &mut self.defined));
+        self.alternatives += 1;
+        let inspected = self.expression(tree, may_be_missing);
+        self.alternatives -= 1;
+        self.defined.truncate(before);
+        inspected
+    }
+
     fn all<'a>(&mut self, trees: impl IntoIterator<Item = &'a Expr<'a>>) -> Result<(), String> {
         trees.into_iter().try_for_each(|tree| self.expression(tree, false))
     }
 
-    fn arguments(&mut self, arguments: &[CallArg<'_>]) -> Result<(), String> {
+    fn arguments(&mut self, arguments: &[CallArg<'_>], are_needed: bool) -> Result<(), String> {
         arguments.iter().try_for_each(|argument| match argument {
-            CallArg::Pos(tree) | CallArg::Kwarg(_, tree) => self.expression(tree, false),
+            CallArg::Pos(tree) | CallArg::Kwarg(_, tree) => {
+                self.needed.extend(path(tree).filter(|_| are_needed && self.alternatives == 0));
+                self.expression(tree, false)
+            }
             CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
                 Err("arguments are written out; there is no `*` before them".to_owned())
             }
@@ -115,7 +159,7 @@ impl Inspector {
             }
             _ => return Err("only functions can be called, by their names".to_owned()),
         }
-        self.arguments(&call.args)
+        self.arguments(&call.args, true)
     }
 
     fn slice(&mut self, slice: &Slice<'_>) -> Result<(), String> {
@@ -135,6 +179,7 @@ impl Inspector {
     /// a root, is looked through.
     fn reference(&mut self, tree: &Expr<'_>, may_be_missing: bool) -> Result<(), String> {
         if let Some(keys) = path(tree) {
+            let may_be_missing = may_be_missing || self.defined.contains(&keys);
             let path = keys.iter().map(ToString::to_string).collect();
             self.references.push(Reference { path, may_be_missing });
             return Ok(());
@@ -145,57 +190,4 @@ impl Inspector {
             _ => Ok(()),
         }
     }
-}
-
-/// The keys of a lookup that is constant from a root on.
-pub(super) fn path(tree: &Expr<'_>) -> Option<Vec<Value>> {
-    let mut keys = Vec::new();
-    let mut here = tree;
-    loop {
-        match here {
-            Expr::Var(root) => {
-                keys.push(Value::from(root.id));
-                keys.reverse();
-                return Some(keys);
-            }
-            Expr::GetAttr(lookup) => {
-                keys.push(Value::from(lookup.name));
-                here = &lookup.expr;
-            }
-            Expr::GetItem(lookup) => {
-                let key = lookup.subscript_expr.as_const()?;
-                keys.push(Some(key).filter(|key| key.as_str().is_some() || key.is_integer())?);
-                here = &lookup.expr;
-            }
-            _ => return None,
-        }
-    }
-}
-
-/// `map('name')` calls a filter by its name, and `select('name')` a test.
-fn named_in(arguments: &[CallArg<'_>], names: &[&str]) -> Result<(), String> {
-    match arguments.first() {
-        Some(CallArg::Pos(Expr::Const(name))) => match name.value.as_str() {
-            Some(name) => known("filter or test", name, names),
-            None => Err(not_written_out()),
-        },
-        Some(CallArg::Pos(_)) => Err(not_written_out()),
-        _ => Ok(()),
-    }
-}
-
-fn not_written_out() -> String {
-    "the name of a filter or test is written out as a text".to_owned()
-}
-
-fn known(what: &str, name: &str, names: &[&str]) -> Result<(), String> {
-    if names.contains(&name) {
-        return Ok(());
-    }
-    let distance = |known: &&&str| strsim::damerau_levenshtein(name, known);
-    let nearest = names.iter().min_by_key(distance).filter(|known| distance(known) <= 2);
-    Err(match nearest {
-        Some(nearest) => format!("there is no {what} `{}`; is `{nearest}` meant?", printable(name, SHOWN)),
-        None => format!("there is no {what} `{}`; there are {}", printable(name, SHOWN), names.join(", ")),
-    })
 }
