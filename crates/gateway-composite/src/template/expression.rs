@@ -71,15 +71,7 @@ impl Expression {
     }
 
     fn value(&self, context: &Context) -> Result<Value, TemplateError> {
-        let is_there = |path: &&Vec<Value>| context.get(path).is_some_and(|value| !value.is_undefined());
-        if let Some(path) = self.inspected.needed.iter().find(|path| !is_there(path)) {
-            let path: Vec<_> = path.iter().map(ToString::to_string).collect();
-            return Err(missing(&format!("`{}`", printable(&path.join("."), SHOWN))));
-        }
-        let mut factors = self.inspected.factors.iter().filter_map(|path| context.get(path));
-        if factors.any(|value| value.kind() == ValueKind::Seq) {
-            return Err(self.named(failed(inspect::refusal())));
-        }
+        self.check(context)?;
         let value = self.compiled.eval(context.root()).map_err(|error| self.explained(&error))?;
         if value.is_undefined() {
             return Err(missing(&format!("`{}`", printable(&self.source, SHOWN))));
@@ -87,19 +79,30 @@ impl Expression {
         Ok(value)
     }
 
+    /// What the language would not mind.
+    fn check(&self, context: &Context) -> Result<(), TemplateError> {
+        let is_missing = |path: &&Vec<Value>| context.get(path).is_none_or(|value| value.is_undefined());
+        if let Some(path) = self.inspected.needed.iter().find(is_missing) {
+            let path: Vec<_> = path.iter().map(ToString::to_string).collect();
+            return Err(missing(&format!("`{}`", printable(&path.join("."), SHOWN))));
+        }
+        let mut factors = self.inspected.factors.iter().filter_map(|path| context.get(path));
+        match factors.any(|value| value.kind() == ValueKind::Seq) {
+            true => Err(self.named(failed(inspect::refusal()))),
+            false => Ok(()),
+        }
+    }
+
     fn explained(&self, error: &Error) -> TemplateError {
-        let detail = detail(error);
-        if let Some(name) = undefined(&detail) {
-            return missing(name);
+        if let Some(name) = error.detail().and_then(undefined) {
+            return missing(&printable(name, SHOWN));
         }
-        match error.kind() {
-            ErrorKind::OutOfFuel => {
-                self.named(failed("it has too much to do; filter or cut what it works on first".to_owned()))
-            }
-            kind => {
-                TemplateError { is_missing: kind == ErrorKind::UndefinedError, ..self.named(failed(detail)) }
-            }
-        }
+        let is_missing = error.kind() == ErrorKind::UndefinedError;
+        let reason = match error.kind() {
+            ErrorKind::OutOfFuel => "it has too much to do; filter or cut what it works on first".to_owned(),
+            _ => detail(error),
+        };
+        TemplateError { is_missing, ..self.named(failed(reason)) }
     }
 
     fn named(&self, error: TemplateError) -> TemplateError {
@@ -116,7 +119,6 @@ fn detail(error: &Error) -> String {
 
 /// Which value was missing, in its backticks: the language says so at the end, in parentheses if it has more to say.
 fn undefined(detail: &str) -> Option<&str> {
-    let (_, name) = detail.trim_end_matches(')').strip_suffix("` is undefined")?.rsplit_once('`')?;
-    let start = detail.rfind(name).filter(|_| !name.is_empty())?;
-    detail.get(start.checked_sub(1)?..=start + name.len())
+    let before = detail.trim_end_matches(')').strip_suffix("` is undefined")?;
+    detail.get(before.rfind('`')?..=before.len())
 }
