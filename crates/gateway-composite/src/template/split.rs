@@ -84,9 +84,7 @@ fn expression(text: &str) -> Result<(&str, usize), String> {
         at += 1;
     }
     let open = printable(text, SHOWN);
-    Err(format!(
-        "`{{{{`, or a bracket or quote in it, is not closed in `{{{{{open}`; as text it is written `{{{{ '{{{{' }}}}`"
-    ))
+    Err(format!("`{{{{` is not closed in `{{{{{open}`; as text it is written `{{{{ '{{{{' }}}}`"))
 }
 
 fn inside(source: &str, end: usize) -> Result<(&str, usize), String> {
