@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from . import check_servers, gateway
+from . import check_servers, check_workflows, gateway
 from .check_apis import Apis
 from .check_clients import Clients, Target
 from .check_commands import Commands
@@ -61,6 +61,7 @@ class Plan:
             "servers": self._through,
             "client": self._suite_client,
             "features": self._features,
+            "workflows": self._workflows,
             "api": self._apis,
             "mcpcheck": self._mcpcheck,
             "commands": self._commands,
@@ -137,6 +138,14 @@ class Plan:
         if not self._binary:
             return []
         return [Commands(self._report, self._binary, self._toml("few", self._few()), self._few(), self._known).rows]
+
+    def _workflows(self) -> list[Callable[[], None]]:
+        if not self._binary:
+            return []
+        config = self._report.logs / "workflows.toml"
+        toml = check_workflows.config(config, self._servers.named("legacy-stdio"))
+        rows = check_workflows.WorkflowRows(self._installed, self._report, self._binary, toml)
+        return rows.jobs(self._serve("workflows", toml).url)
 
     def _suite(self) -> Suite:
         return Suite(self._installed, self._report.logs)

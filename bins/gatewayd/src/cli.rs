@@ -38,9 +38,11 @@ pub(crate) enum Command {
     /// Serve the same endpoint to one client over stdin and stdout
     #[command(after_help = STDIO_EXAMPLE)]
     Stdio(Stdio),
-    /// Start every downstream once and report its state
-    #[command(after_help = "Exits 1 if a downstream is not ready, 2 if the configuration is wrong.\n\n\
-                            Example:\n  gatewayd check --config gateway.toml --json | jq .problems")]
+    /// Start every downstream once and report on them and the workflows
+    #[command(
+        after_help = "Exits 1 if a downstream or a workflow is not ready, 2 if the configuration is wrong.\n\n\
+                            Example:\n  gatewayd check --config gateway.toml --json | jq .problems"
+    )]
     Check(Report),
     /// Print the catalogue as a client would see it
     #[command(after_help = "Example:\n  gatewayd tools --json | jq '.tools[].name'")]

@@ -27,13 +27,18 @@ pub(crate) fn source(downstream: &config::Downstream, signal: Arc<Signal>) -> So
         name: downstream.name.clone(),
         address: address(&downstream.reach),
         is_public: downstream.public_tool_list,
-        filter: ToolFilter::new(&downstream.tools.allow, &downstream.tools.deny),
+        filter: filter(&downstream.tools),
         required: downstream.required,
         enabled: downstream.enabled,
         mirrors_headers: matches!(downstream.reach, config::Reach::Url(_)),
         list_timeout: downstream.list_timeout,
         signal,
     }
+}
+
+/// For whom its tools are.
+pub(crate) fn filter(tools: &config::ToolFilter) -> ToolFilter {
+    ToolFilter::new(&tools.allow, &tools.deny).with_workflows(&tools.workflows)
 }
 
 /// The downstream, ready to be started, and if it is an API what becomes of its operations; nothing of it runs yet

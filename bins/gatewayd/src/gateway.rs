@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_aggregate::{Characters, FitRules};
 use gateway_catalog::{CatalogConfig, Listings, LiveCatalog, Resolve};
-use gateway_domain::{Dispatcher, DownstreamName, DownstreamSession, Error, Exchange, Subscriptions};
+use gateway_composite::{Composer, LiveWorkflows, LogObserver};
+use gateway_domain::{DownstreamName, DownstreamSession, Error, Exchange, Subscriptions};
 use gateway_protocol::Implementation;
 use gateway_registry::{Manager, ManagerConfig};
 use gateway_server::{ClientKey, Ports, ServerConfig};
@@ -13,12 +14,16 @@ use gateway_server::{ClientKey, Ports, ServerConfig};
 use crate::{
     config,
     topology::{Parts, Topology},
+    workflows::{self, Workflows},
 };
 
 /// A running gateway without a face.
 pub(crate) struct Gateway {
     pub(crate) catalog: LiveCatalog,
-    pub(crate) dispatcher: Arc<dyn Dispatcher>,
+    /// Workflows in front of the catalogue: what clients see, and what answers their calls.
+    pub(crate) offered: LiveWorkflows,
+    /// The workflows that it was started with.
+    pub(crate) workflows: Workflows,
     subscriptions: Arc<dyn Subscriptions>,
     topology: Topology,
 }
@@ -50,19 +55,31 @@ impl Gateway {
         }
         let manager = Manager::with_config(managed, manager_config(config))?;
         let catalog = LiveCatalog::start(catalog_config(config), listings(manager.clone()), sources);
-        let dispatcher = Arc::new(Resolve::new(catalog.clone(), manager.clone()));
-        let topology = Topology::new(manager, catalog.clone(), parts);
-        let subscriptions = dispatcher.clone();
-        Ok(Self { catalog, dispatcher, subscriptions, topology })
+        let resolve = Arc::new(Resolve::new(catalog.clone(), manager.clone()));
+        let workflows = Workflows::of(&config.workflows);
+        workflows.warn();
+        let composer = Composer::new(workflows::composer_config(config), resolve.clone())
+            .with_sessions(Arc::new(manager.clone()))
+            .with_observer(Arc::new(LogObserver));
+        let offered = LiveWorkflows::new(
+            Arc::new(catalog.clone()),
+            resolve.clone(),
+            Arc::new(manager.clone()),
+            composer,
+            config.questions.time,
+            workflows.definitions.clone(),
+        )?;
+        let topology = Topology::new(manager, catalog.clone(), offered.clone(), parts);
+        Ok(Self { catalog, offered, workflows, subscriptions: resolve, topology })
     }
 
     /// What a face needs of it.
     pub(crate) fn ports(&self) -> Ports {
         Ports {
-            directory: Arc::new(self.catalog.clone()),
-            dispatcher: self.dispatcher.clone(),
+            directory: Arc::new(self.offered.clone()),
+            dispatcher: Arc::new(self.offered.clone()),
             subscriptions: self.subscriptions.clone(),
-            sessions: Arc::new(self.topology.manager.clone()),
+            sessions: Arc::new(self.offered.clone()),
         }
     }
 

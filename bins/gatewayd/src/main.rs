@@ -15,6 +15,7 @@ mod log;
 mod memory;
 mod reload;
 mod topology;
+mod workflows;
 
 use std::{io, process::ExitCode, time::Duration};
 
@@ -66,7 +67,7 @@ fn load(cli: &cli::Cli) -> anyhow::Result<Result<Start, config::Problems>> {
 fn announce(loaded: &config::Loaded) {
     match &loaded.source {
         Source::BuiltIn => command::say(
-            "no --config and no gateway.toml here: running the built-in demonstration (an MCP server and an HTTP API)",
+            "no --config and no gateway.toml here: running the built-in demonstration (an MCP server, an HTTP API and a workflow over both)",
         ),
         Source::Found(path) => command::say(format_args!("configuration: {}", path.display())),
         Source::Named => {}

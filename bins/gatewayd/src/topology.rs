@@ -6,6 +6,7 @@ use std::{
 };
 
 use gateway_catalog::{LiveCatalog, Signal, Source};
+use gateway_composite::LiveWorkflows;
 use gateway_domain::DownstreamName;
 use gateway_openapi::downstream::{Report, Reports};
 use gateway_registry::{ManagedDownstream, Manager};
@@ -81,6 +82,7 @@ impl Parts {
 pub(crate) struct Topology {
     pub(crate) manager: Manager,
     pub(crate) catalog: LiveCatalog,
+    pub(crate) workflows: LiveWorkflows,
     parts: Arc<Parts>,
 }
 
@@ -93,8 +95,13 @@ pub(crate) enum Step {
 }
 
 impl Topology {
-    pub(crate) fn new(manager: Manager, catalog: LiveCatalog, parts: Parts) -> Self {
-        Self { manager, catalog, parts: Arc::new(parts) }
+    pub(crate) fn new(
+        manager: Manager,
+        catalog: LiveCatalog,
+        workflows: LiveWorkflows,
+        parts: Parts,
+    ) -> Self {
+        Self { manager, catalog, workflows, parts: Arc::new(parts) }
     }
 
     /// What became of the operations of an API; `None` for any other downstream, or one that was not read yet.
@@ -181,6 +188,8 @@ impl Topology {
 
     /// Ends everything in order, side by side (P-W19).
     pub(crate) async fn close(&self) {
+        // Runs first: what they have called is cancelled while there are sessions to do so in.
+        self.workflows.close().await;
         self.catalog.close().await;
         self.manager.close().await;
         let lifeline = self.parts.lifeline.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -111,31 +111,78 @@ pub struct Source {
     pub signal: Arc<Signal>,
 }
 
-/// Which tools of a downstream are offered: patterns with `*` and `?` over its own names, case-sensitive.
-/// No allow patterns means all; deny wins.
+/// Which tools of a downstream are offered, and to whom: patterns with `*` and `?` over its own names,
+/// case-sensitive. Deny wins; what is kept for workflows need not be allowed; no allow patterns means all.
 #[derive(Debug, Clone, Default)]
 pub struct ToolFilter {
     allow: Vec<WildMatch>,
     deny: Vec<WildMatch>,
+    workflows: Vec<WildMatch>,
+}
+
+/// Who uses a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Clients, and workflows too.
+    Clients,
+    /// Steps of workflows alone: for clients there is no such tool (C-79).
+    Workflows,
 }
 
 impl ToolFilter {
     /// A filter of these patterns.
     pub fn new(allow: &[String], deny: &[String]) -> Self {
-        let compile = |patterns: &[String]| patterns.iter().map(|pattern| WildMatch::new(pattern)).collect();
-        Self { allow: compile(allow), deny: compile(deny) }
+        Self { allow: compile(allow), deny: compile(deny), workflows: Vec::new() }
     }
 
-    /// Whether the tool of this name is offered.
-    pub fn admits(&self, name: &str) -> bool {
-        let any = |patterns: &[WildMatch]| patterns.iter().any(|pattern| pattern.matches(name));
-        (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
+    /// The same, with tools that are kept for workflows.
+    #[must_use]
+    pub fn with_workflows(self, workflows: &[String]) -> Self {
+        Self { workflows: compile(workflows), ..self }
     }
+
+    /// For whom the tool of this name is; `None`: nobody.
+    pub fn audience(&self, name: &str) -> Option<Audience> {
+        let any = |patterns: &[WildMatch]| patterns.iter().any(|pattern| pattern.matches(name));
+        if any(&self.deny) {
+            return None;
+        }
+        if any(&self.workflows) {
+            return Some(Audience::Workflows);
+        }
+        (self.allow.is_empty() || any(&self.allow)).then_some(Audience::Clients)
+    }
+
+    /// Whether anybody is offered the tool of this name.
+    pub fn admits(&self, name: &str) -> bool {
+        self.audience(name).is_some()
+    }
+}
+
+fn compile(patterns: &[String]) -> Vec<WildMatch> {
+    patterns.iter().map(|pattern| WildMatch::new(pattern)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_for_workflows_is_for_no_client_and_deny_wins() {
+        let check = |[allow, deny, workflows]: [&[&str]; 3], name: &str, expected| {
+            let own = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
+            let filter = ToolFilter::new(&own(allow), &own(deny)).with_workflows(&own(workflows));
+            assert_eq!(filter.audience(name), expected, "{allow:?} {deny:?} {workflows:?} {name}");
+        };
+        check([&[], &["drop"], &["drop"]], "drop", None);
+        check([&["*"], &["drop*"], &["*"]], "drop_all", None);
+        check([&["read"], &[], &["write"]], "other", None);
+        check([&[], &[], &["Write"]], "write", Some(Audience::Clients));
+        check([&["*"], &[], &["write"]], "write", Some(Audience::Workflows));
+        check([&["read"], &[], &["write*"]], "write_all", Some(Audience::Workflows));
+        check([&["write"], &[], &["write"]], "write", Some(Audience::Workflows));
+        check([&[], &[], &["*"]], "anything", Some(Audience::Workflows));
+    }
 
     #[test]
     fn deny_wins_and_no_allow_means_all() {

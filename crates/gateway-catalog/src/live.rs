@@ -9,8 +9,8 @@ use gateway_domain::{
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
-    CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, capabilities, private::For,
-    refresh::refresh_for_ever, shared::Shared, signal::Changes, tracked::Tracked,
+    Audience, CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, capabilities,
+    private::For, refresh::refresh_for_ever, shared::Shared, signal::Changes, tracked::Tracked,
 };
 
 /// The catalogue of all downstreams, refreshed in the background. Clones share it; the background ends
@@ -299,6 +299,19 @@ impl LiveCatalog {
         Ok(Page { remarks, ttl, ..page })
     }
 
+    /// A tool by its name in a view, as far as its list is known.
+    pub(crate) fn find_tool(
+        &self,
+        audience: Audience,
+        view: &View,
+        caller: &Caller,
+        session: &SessionKey,
+        name: &str,
+    ) -> Option<Arc<OfferedTool>> {
+        let shared = self.shared.view(view)?.tools.tool(audience, name).cloned();
+        shared.or_else(|| self.shared.private_tool(audience, view, caller, session, name))
+    }
+
     /// For how long a page of shared lists is fresh, as far as its downstreams say (`None`: there are none), and
     /// whether any of them says that it is one caller's.
     fn hints(&self, list: ListKind, view: &View) -> (Option<Duration>, bool) {
@@ -344,8 +357,17 @@ impl Directory for LiveCatalog {
         session: &SessionKey,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        let shared = self.shared.view(view)?.tools.tool(name).cloned();
-        shared.or_else(|| self.shared.private_tool(view, caller, session, name))
+        self.find_tool(Audience::Clients, view, caller, session, name)
+    }
+
+    fn inner_tool(
+        &self,
+        view: &View,
+        caller: &Caller,
+        session: &SessionKey,
+        name: &str,
+    ) -> Option<Arc<OfferedTool>> {
+        self.find_tool(Audience::Workflows, view, caller, session, name)
     }
 
     fn flush(&self, downstream: Option<&DownstreamName>) -> usize {

@@ -4,12 +4,35 @@ use gateway_aggregate::{FitRules, Listing, fit};
 use gateway_domain::{Era, OfferedTool, Tool, ToolRef};
 use gateway_protocol::param_headers;
 
-use crate::{Source, definition, schema, uris};
+use crate::{Audience, Source, definition, schema, uris};
+
+/// Tools that are offered, by whom they are for. Names are unique among all of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OfferedTools {
+    pub(crate) shown: Vec<Arc<OfferedTool>>,
+    /// Those that are kept for workflows (C-79).
+    pub(crate) hidden: Vec<Arc<OfferedTool>>,
+}
+
+impl OfferedTools {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shown.is_empty() && self.hidden.is_empty()
+    }
+
+    /// All that somebody can use.
+    pub(crate) fn of(&self, audience: Audience) -> impl Iterator<Item = &Arc<OfferedTool>> {
+        let hidden = match audience {
+            Audience::Clients => &[],
+            Audience::Workflows => self.hidden.as_slice(),
+        };
+        self.shown.iter().chain(hidden)
+    }
+}
 
 /// What is offered of one downstream's tools.
 #[derive(Default)]
 pub(crate) struct Offer {
-    pub(crate) tools: Vec<Arc<OfferedTool>>,
+    pub(crate) tools: OfferedTools,
     /// The URIs of views that the tools have; they need not be on any list (protocol.md §16.1).
     pub(crate) views: Vec<String>,
     /// Exposed names that are not `downstream__original`, with the original name.
@@ -30,11 +53,15 @@ impl Offer {
             fitted.report.dropped().map(|(tool, cause)| (tool.to_owned(), cause.to_string())).collect();
         let mirrors = source.mirrors_headers && era != Some(Era::Legacy);
         let offer = |tool| offer(source, tool, mirrors, &mut dropped);
-        let tools: Vec<_> = fitted.listing.tools.into_iter().filter_map(offer).collect();
-        let mut views: Vec<_> = tools.iter().flat_map(|offered| uris::of_tool(&offered.tool)).collect();
+        let is_shown = |offered: &Arc<OfferedTool>| {
+            source.filter.audience(offered.tool.original()) == Some(Audience::Clients)
+        };
+        let (shown, hidden): (Vec<_>, _) =
+            fitted.listing.tools.into_iter().filter_map(offer).partition(is_shown);
+        let mut views: Vec<_> = shown.iter().flat_map(|offered| uris::of_tool(&offered.tool)).collect();
         views.sort_unstable();
         views.dedup();
-        Self { tools, views, aliases, dropped }
+        Self { tools: OfferedTools { shown, hidden }, views, aliases, dropped }
     }
 }
 

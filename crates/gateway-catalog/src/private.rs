@@ -15,9 +15,10 @@ use tokio::{task::JoinSet, time::Instant};
 use tracing::Instrument;
 
 use crate::{
+    Audience,
     item::{Item, Items, fit_items},
     item_view::Shown,
-    offer::Offer,
+    offer::{Offer, OfferedTools},
     refresh,
     shared::Shared,
     tracked::Tracked,
@@ -46,13 +47,10 @@ struct Route {
     content: Content,
 }
 
-/// What a downstream offers to one caller.
-type Tools = Arc<[Arc<OfferedTool>]>;
-
-/// One of its lists.
+/// One list of what a downstream offers to one caller.
 #[derive(Clone)]
 pub(crate) enum Content {
-    Tools(Tools),
+    Tools(Arc<OfferedTools>),
     Items(Items),
 }
 
@@ -161,7 +159,7 @@ impl Shared {
         let content = match list {
             ListKind::Tools => {
                 let era = Some(session.peer().era);
-                Content::Tools(Offer::of(source, era, walked.into_tools(), rules).tools.into())
+                Content::Tools(Arc::new(Offer::of(source, era, walked.into_tools(), rules).tools))
             }
             list => Content::Items(fit_items(&source.name, list, walked.into_entries(), rules).items.into()),
         };
@@ -170,9 +168,10 @@ impl Shared {
         Ok((content, hints))
     }
 
-    /// The tool of this name on the list that this session was last shown.
+    /// The tool of this name on the list that this session was last shown, or behind it.
     pub(crate) fn private_tool(
         &self,
+        audience: Audience,
         view: &View,
         caller: &Caller,
         session: &SessionKey,
@@ -180,19 +179,20 @@ impl Shared {
     ) -> Option<Arc<OfferedTool>> {
         let (tracked, name) = self.private_owner(view, name)?;
         let content = self.routes.get(&key(ListKind::Tools, &tracked, caller, session))?;
-        content.tool(view, name)
+        content.tool(audience, view, name)
     }
 
     /// As [`Self::private_tool`], and reads the list for this caller if there is none. `None` if no private
     /// downstream could have the name.
     pub(crate) async fn resolve_private(
         &self,
+        audience: Audience,
         whose: For<'_>,
         name: &str,
     ) -> Option<Result<Option<Arc<OfferedTool>>, Error>> {
         let (tracked, name) = self.private_owner(whose.view, name)?;
         let content = self.route(ListKind::Tools, &tracked, whose).await;
-        Some(content.map(|content| content.tool(whose.view, name)))
+        Some(content.map(|content| content.tool(audience, whose.view, name)))
     }
 
     /// The downstream and its own name of a private prompt, whose list is read for this caller if need be.
@@ -343,13 +343,13 @@ fn key(list: ListKind, tracked: &Tracked, caller: &Caller, session: &SessionKey)
 }
 
 impl Content {
-    fn tool(&self, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
+    fn tool(&self, audience: Audience, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
         let is_named = |offered: &&Arc<OfferedTool>| match view {
             View::All => offered.tool.name() == name,
             View::Downstream(_) => **offered.tool.original() == *name,
         };
         match self {
-            Self::Tools(tools) => tools.iter().find(is_named).cloned(),
+            Self::Tools(tools) => tools.of(audience).find(is_named).cloned(),
             Self::Items(_) => None,
         }
     }
@@ -361,9 +361,10 @@ impl Content {
         }
     }
 
+    /// Those that the caller is shown.
     pub(crate) fn tools(&self) -> &[Arc<OfferedTool>] {
         match self {
-            Self::Tools(tools) => tools,
+            Self::Tools(tools) => &tools.shown,
             Self::Items(_) => &[],
         }
     }

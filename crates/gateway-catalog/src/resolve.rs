@@ -7,7 +7,7 @@ use gateway_domain::{
 };
 
 use crate::{
-    LiveCatalog,
+    Audience, LiveCatalog,
     private::For,
     words::{Said, Words},
 };
@@ -53,7 +53,8 @@ impl<D> Resolve<D> {
         };
         Ok(match (subject, own_path) {
             (Subject::Tool { name, .. }, _) => {
-                let Some(offered) = self.tool(whose, name).await? else {
+                let audience = audience(call);
+                let Some(offered) = self.tool(audience, whose, name).await? else {
                     return Err(CallerError::UnknownTool { name: name.to_string() }.into());
                 };
                 Route::To(offered.downstream.clone(), subject_of(&offered))
@@ -82,16 +83,22 @@ impl<D> Resolve<D> {
         })
     }
 
-    async fn tool(&self, whose: For<'_>, name: &str) -> Result<Option<Arc<OfferedTool>>, Error> {
+    async fn tool(
+        &self,
+        audience: Audience,
+        whose: For<'_>,
+        name: &str,
+    ) -> Result<Option<Arc<OfferedTool>>, Error> {
         let For { view, caller, exchange } = whose;
-        if let Some(found) = self.catalog.tool(view, caller, &exchange.session, name) {
+        let find = || self.catalog.find_tool(audience, view, caller, &exchange.session, name);
+        if let Some(found) = find() {
             return Ok(Some(found));
         }
-        if let Some(found) = self.catalog.shared.resolve_private(whose, name).await {
+        if let Some(found) = self.catalog.shared.resolve_private(audience, whose, name).await {
             return found;
         }
         self.wait_for(view, name).await?;
-        Ok(self.catalog.tool(view, caller, &exchange.session, name))
+        Ok(find())
     }
 
     async fn prompt(&self, whose: For<'_>, name: &str) -> Result<(DownstreamName, Arc<str>), Error> {
@@ -218,6 +225,14 @@ impl<D> Resolve<D> {
         };
         let (shared, caller) = (self.catalog.shared.clone(), call.caller.clone());
         Some(Words::new(shared, caller, downstream.clone(), said))
+    }
+}
+
+/// Whose tools a call can reach: no client says that it comes from a workflow (C-79).
+fn audience(call: &Call) -> Audience {
+    match call.origin {
+        Some(_) => Audience::Workflows,
+        None => Audience::Clients,
     }
 }
 

@@ -253,13 +253,15 @@ impl Shared {
                 true => uris::in_tool(tool, &mut words).unwrap_or_else(|| tool.clone()),
                 false => tool.clone(),
             };
-            Listing::new(name, known.tools.iter().map(|offered| shown(&offered.tool)).collect::<Vec<_>>())
+            Listing::new(
+                name,
+                known.tools.shown.iter().map(|offered| shown(&offered.tool)).collect::<Vec<_>>(),
+            )
         };
         let listings: Vec<_> = known.iter().map(listing).collect();
         // `fit` has made every listing acceptable, so this is a bug if it fails.
         let catalog = build(&listings).map_err(|_| InternalError { what: "fitted listings were refused" })?;
-        let tools = known.iter().flat_map(|(_, known)| &known.tools);
-        Ok(self.next(old, catalog, tools, CatalogEntry::new))
+        Ok(self.next(old, catalog, known, CatalogEntry::new))
     }
 
     fn own_tools(
@@ -267,31 +269,37 @@ impl Shared {
         old: &Arc<ListView>,
         known: &[(&DownstreamName, Known)],
     ) -> Result<Arc<ListView>, Error> {
-        let tools = || known.iter().flat_map(|(_, known)| &known.tools);
+        let tools = known.iter().flat_map(|(_, known)| &known.tools.shown);
         let entry = |offered: &Arc<OfferedTool>| {
             CatalogEntry::unprefixed(offered.downstream.as_str(), offered.tool.clone())
         };
-        let catalog = Catalog::new(tools().map(entry).collect());
+        let catalog = Catalog::new(tools.map(entry).collect());
         let catalog = catalog.map_err(|_| InternalError { what: "a name stands twice" })?;
-        Ok(self.next(old, catalog, tools(), CatalogEntry::unprefixed))
+        Ok(self.next(old, catalog, known, CatalogEntry::unprefixed))
     }
 
-    fn next<'a>(
+    fn next(
         &self,
         old: &Arc<ListView>,
         catalog: Catalog,
-        tools: impl Iterator<Item = &'a Arc<OfferedTool>>,
+        known: &[(&DownstreamName, Known)],
         entry: impl Fn(&str, Tool) -> CatalogEntry,
     ) -> Arc<ListView> {
-        if old.shows_the_same(&catalog) {
-            return old.clone();
-        }
         let named = |offered: &Arc<OfferedTool>| {
             let entry = entry(offered.downstream.as_str(), offered.tool.clone());
             (Arc::from(entry.name()), offered.clone())
         };
-        let tools = tools.map(named).collect();
-        Arc::new(ListView::new(old.generation + 1, catalog, tools, self.config.page_size))
+        let hidden = known.iter().flat_map(|(_, known)| &known.tools.hidden).map(named).collect();
+        if old.shows_the_same(&catalog) {
+            return match old.hides_the_same(&hidden) {
+                true => old.clone(),
+                // What a workflow can do may have changed, and so whether it is shown.
+                false => Arc::new(old.renewed().hiding(hidden)),
+            };
+        }
+        let tools = known.iter().flat_map(|(_, known)| &known.tools.shown).map(named).collect();
+        let view = ListView::new(old.generation + 1, catalog, tools, self.config.page_size);
+        Arc::new(view.hiding(hidden))
     }
 }
 

@@ -6,15 +6,13 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{
-    DownstreamState, DownstreamStatus, ListKind, ListRemark, OfferedTool, PeerInfo, SessionCounts,
-};
+use gateway_domain::{DownstreamState, DownstreamStatus, ListKind, ListRemark, PeerInfo, SessionCounts};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    CatalogConfig, Source,
+    Audience, CatalogConfig, Source,
     item::Others,
-    offer::Offer,
+    offer::{Offer, OfferedTools},
     tracked::{demand::Demands, failure::Failure, others::OtherLists},
     walk::Hints,
     warnings::Warnings,
@@ -51,7 +49,7 @@ struct Listed {
     /// not on it is no tool of the downstream.
     is_known: bool,
     /// The last list that could be read; kept while the downstream fails.
-    tools: Vec<Arc<OfferedTool>>,
+    tools: OfferedTools,
     /// The URIs of views that those have.
     views: Arc<[String]>,
     /// What is wrong with that list.
@@ -101,7 +99,7 @@ pub(crate) struct Read<'a> {
 
 /// What a downstream offers, as far as it is known.
 pub(crate) struct Known {
-    pub(crate) tools: Vec<Arc<OfferedTool>>,
+    pub(crate) tools: OfferedTools,
     pub(crate) views: Arc<[String]>,
     pub(crate) others: Others,
 }
@@ -135,7 +133,7 @@ impl Tracked {
             failure: None,
             is_found_broken: false,
             is_known: false,
-            tools: Vec::new(),
+            tools: OfferedTools::default(),
             views: Arc::default(),
             tools_reason: None,
             said: Hints::default(),
@@ -168,7 +166,7 @@ impl Tracked {
         if !same {
             return new;
         }
-        let admitted = tools.into_iter().map(|offered| offered.tool.clone());
+        let admitted = tools.of(Audience::Workflows).map(|offered| offered.tool.clone());
         let admitted = admitted.filter(|tool| new.source.filter.admits(tool.original())).collect();
         let era = peer.as_ref().map(|peer| peer.era);
         let offer = Offer::of(&new.source, era, admitted, &config.rules);
@@ -340,7 +338,7 @@ impl Tracked {
             listed.tools_reason = if keeps { Some(KEPT.to_owned()) } else { read.reason };
             listed.verdict().1
         };
-        status.tools = if keeps { status.tools } else { read.offer.tools.len() };
+        status.tools = if keeps { status.tools } else { read.offer.tools.shown.len() };
         self.recover(&mut status, read.peer, reason, read.took);
         let mut listed = self.state();
         listed.status = status;
@@ -407,7 +405,7 @@ impl Listed {
     }
 
     fn show(&mut self, offer: Offer) {
-        self.status.tools = offer.tools.len();
+        self.status.tools = offer.tools.shown.len();
         self.views = offer.views.into();
         (self.status.aliases, self.status.dropped) = (offer.aliases, offer.dropped);
         self.tools = offer.tools;

@@ -1,5 +1,5 @@
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -10,7 +10,7 @@ use gateway_domain::{
     RawJson,
 };
 
-use crate::{item::Others, item_view::ItemView, signal::Changes};
+use crate::{Audience, item::Others, item_view::ItemView, signal::Changes};
 
 /// All lists of a view.
 pub(crate) struct Views {
@@ -76,7 +76,11 @@ impl Views {
 pub(crate) struct ListView {
     pub(crate) generation: u64,
     shown: Arc<Shown>,
+    /// Tools that are on no page and that workflows can use (C-79), by the names they would have there.
+    hidden: Arc<HiddenTools>,
 }
+
+pub(crate) type HiddenTools = BTreeMap<Arc<str>, Arc<OfferedTool>>;
 
 struct Shown {
     catalog: Catalog,
@@ -126,16 +130,32 @@ impl ListView {
             }
             cursor = next;
         }
-        Self { generation, shown: Arc::new(Shown { catalog, tools, page_size, pages }) }
+        let shown = Arc::new(Shown { catalog, tools, page_size, pages });
+        Self { generation, shown, hidden: Arc::default() }
     }
 
     /// The same list as another generation: what is not on it has changed.
     pub(crate) fn renewed(&self) -> Self {
-        Self { generation: self.generation + 1, shown: self.shown.clone() }
+        Self { generation: self.generation + 1, shown: self.shown.clone(), hidden: self.hidden.clone() }
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<OfferedTool>> {
-        self.shown.tools.get(name)
+    /// The same list, of the same generation, with these tools hidden behind it.
+    pub(crate) fn hiding(self, hidden: HiddenTools) -> Self {
+        Self { hidden: Arc::new(hidden), ..self }
+    }
+
+    pub(crate) fn tool(&self, audience: Audience, name: &str) -> Option<&Arc<OfferedTool>> {
+        let hidden = || self.hidden.get(name).filter(|_| audience == Audience::Workflows);
+        self.shown.tools.get(name).or_else(hidden)
+    }
+
+    /// Whether the same tools are hidden behind it.
+    pub(crate) fn hides_the_same(&self, hidden: &HiddenTools) -> bool {
+        let is_same = |(name, known): (&Arc<str>, &Arc<OfferedTool>)| {
+            let tool = hidden.get(name);
+            tool.is_some_and(|tool| tool.downstream == known.downstream && tool.tool == known.tool)
+        };
+        self.hidden.len() == hidden.len() && self.hidden.iter().all(is_same)
     }
 
     pub(crate) fn len(&self) -> usize {

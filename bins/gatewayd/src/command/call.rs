@@ -1,13 +1,13 @@
 use std::process::ExitCode;
 
 use gateway_domain::{
-    Call, Caller, CallerError, ClientCapabilities, Directory as _, Era, Error, Exchange, Outcome, Params,
-    RawJson, RawObject, SessionKey, Subject, Target, View, printable,
+    Call, Caller, CallerError, ClientCapabilities, Directory as _, Dispatcher as _, Era, Error, Exchange,
+    Outcome, Params, RawJson, RawObject, SessionKey, Subject, Target, View, printable,
 };
 
 use crate::{
     cli,
-    command::{FAILED, USAGE, patience, print, say, with_gateway},
+    command::{FAILED, USAGE, patience, print, say, with_gateway, workflows},
     config::Config,
     gateway::Gateway,
 };
@@ -28,10 +28,18 @@ pub(super) async fn run(
     };
     let called = with_gateway(Gateway::start_for(config, exchange())?, stop, async |gateway| {
         wait_for(gateway, config, name).await;
-        gateway.dispatcher.dispatch(call(name, &arguments)).await
+        let outcome = gateway.offered.dispatch(call(name, &arguments)).await;
+        (outcome, workflows::Report::of(gateway, &exchange()).sentence(name))
     });
-    let Some(outcome) = called.await else { return Ok(ExitCode::from(FAILED)) };
-    report(name, outcome).map(ExitCode::from)
+    match called.await {
+        None => Ok(ExitCode::from(FAILED)),
+        // To a client it is unknown; whoever calls from here can mend it.
+        Some((Err(Error::Caller(CallerError::UnknownTool { .. })), Some(reason))) => {
+            say(format_args!("error: {reason}"));
+            Ok(ExitCode::from(FAILED))
+        }
+        Some((outcome, _)) => report(name, outcome).map(ExitCode::from),
+    }
 }
 
 fn report(name: &str, outcome: Result<Outcome, Error>) -> anyhow::Result<u8> {
@@ -73,8 +81,8 @@ async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
     let appeared = async {
         let mut seen = 0;
         let session = exchange().session;
-        while gateway.catalog.tool(&View::All, &Caller::anonymous(), &session, name).is_none() {
-            seen = gateway.catalog.changed(&View::All, seen).await;
+        while gateway.offered.tool(&View::All, &Caller::anonymous(), &session, name).is_none() {
+            seen = gateway.offered.changed(&View::All, seen).await;
         }
     };
     tokio::select! {

@@ -4,12 +4,12 @@ use gateway_domain::{Directory as _, DownstreamState, DownstreamStatus, RawJson}
 use gateway_openapi::downstream::Report;
 
 use crate::{
-    command::{FAILED, operations::Operations, patience, print, say, with_gateway},
+    command::{FAILED, operations::Operations, patience, print, say, with_gateway, workflows},
     config::Config,
     gateway::Gateway,
 };
 
-/// Starts every downstream once and reports.
+/// Starts every downstream once and reports on them and on the workflows over them.
 pub(super) async fn run(
     config: &Config,
     json: bool,
@@ -17,20 +17,26 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let settled = with_gateway(Gateway::start(config)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
+        // Has lists read that are not for everybody, since workflows may need their tools. What is wrong with a list is
+        // said of its downstream.
+        drop(super::tools::list(gateway).await);
         let topology = gateway.topology();
         let checked = |status: DownstreamStatus| Checked { report: topology.report(&status.name), status };
-        gateway.catalog.downstreams().into_iter().map(checked).collect::<Vec<_>>()
+        let downstreams = gateway.catalog.downstreams().into_iter().map(checked).collect::<Vec<_>>();
+        (downstreams, workflows::Report::of(gateway, &super::call::exchange()))
     });
-    let Some(downstreams) = settled.await else { return Ok(ExitCode::from(FAILED)) };
+    let Some((downstreams, workflows)) = settled.await else { return Ok(ExitCode::from(FAILED)) };
     let statuses = downstreams.iter().map(|checked| &checked.status);
-    let bad: Vec<_> = statuses.filter(|status| !is_good(status)).collect();
+    let bad = statuses.filter(|status| !is_good(status)).map(sentence);
+    let bad: Vec<_> = bad.chain(workflows.sentences()).collect();
     match json {
-        true => print(report(&downstreams, &bad, config))?,
-        false => downstreams.iter().map(|checked| line(checked, config)).try_for_each(print)?,
+        true => print(report(&downstreams, &workflows, &bad, config))?,
+        false => {
+            let lines = downstreams.iter().map(|checked| line(checked, config));
+            lines.chain(workflows.lines()).try_for_each(print)?;
+        }
     }
-    for status in &bad {
-        say(sentence(status));
-    }
+    bad.iter().for_each(say);
     Ok(if bad.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
@@ -81,10 +87,11 @@ fn line(checked: &Checked, config: &Config) -> String {
     line
 }
 
-fn report(downstreams: &[Checked], bad: &[&DownstreamStatus], config: &Config) -> String {
+fn report(downstreams: &[Checked], workflows: &workflows::Report, bad: &[String], config: &Config) -> String {
     let rows: Vec<_> = downstreams.iter().map(|checked| row(checked, config)).collect();
-    let problems: Vec<_> = bad.iter().map(|status| RawJson::string(&sentence(status)).to_string()).collect();
-    format!(r#"{{"downstreams":[{}],"workflows":[],"problems":[{}]}}"#, rows.join(","), problems.join(","))
+    let (rows, workflows) = (rows.join(","), workflows.json());
+    let problems = RawJson::array(bad.iter().map(|problem| RawJson::string(problem)));
+    format!(r#"{{"downstreams":[{rows}],"workflows":{workflows},"problems":{problems}}}"#)
 }
 
 fn row(checked: &Checked, config: &Config) -> String {

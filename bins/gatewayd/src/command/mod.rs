@@ -7,6 +7,7 @@ mod serve;
 mod stdio;
 mod terminal;
 mod tools;
+mod workflows;
 
 use std::{fmt, io::Write as _, process::ExitCode, time::Duration};
 

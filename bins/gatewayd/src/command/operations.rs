@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use gateway_catalog::ToolFilter;
+use gateway_catalog::{Audience, ToolFilter};
 use gateway_domain::{DownstreamStatus, NAMESPACE_SEPARATOR, RawJson, printable};
 use gateway_openapi::{
     downstream::{Report, Taken},
     ir::Skipped,
 };
 
-use crate::config::Downstream;
+use crate::{config::Downstream, downstream};
 
 /// The operations of one downstream that is an API.
 pub(super) struct Operations<'a> {
@@ -20,7 +20,7 @@ pub(super) struct Operations<'a> {
 
 impl<'a> Operations<'a> {
     pub(super) fn new(report: &'a Report, status: &'a DownstreamStatus, config: &Downstream) -> Self {
-        let filter = ToolFilter::new(&config.tools.allow, &config.tools.deny);
+        let filter = downstream::filter(&config.tools);
         Self { report, status, filter }
     }
 
@@ -67,12 +67,16 @@ impl<'a> Operations<'a> {
         format!(r#"{{"id":{id},"method":"{method}","path":{path},"tool":{tool},"notes":{notes}}}"#)
     }
 
-    /// The name under which clients have the tool, if they do, and what is to be said of it.
+    /// The name under which the tool is offered, if it is, and what is to be said of it.
     fn offered(&self, operation: &Taken) -> (Option<String>, Vec<String>) {
         let (tool, mut notes) = (&operation.tool, operation.notes.clone());
-        if !self.filter.admits(tool) {
-            notes.push("not offered: `tools` leaves it out".to_owned());
-            return (None, notes);
+        match self.filter.audience(tool) {
+            Some(Audience::Clients) => {}
+            Some(Audience::Workflows) => notes.push("kept for workflows".to_owned()),
+            None => {
+                notes.push("not offered: `tools` leaves it out".to_owned());
+                return (None, notes);
+            }
         }
         if let Some((_, reason)) = self.status.dropped.iter().find(|(name, _)| name == tool) {
             notes.push(format!("not offered: {reason}"));

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use gateway_domain::{Caller, Directory as _, ListKind, RawJson, RawObject, View, printable};
 
 use crate::{
-    command::{FAILED, patience, print, say, with_gateway},
+    command::{FAILED, patience, print, say, with_gateway, workflows},
     config::Config,
     gateway::Gateway,
 };
@@ -16,29 +16,29 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let listed = with_gateway(Gateway::start(config)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
-        (list(gateway).await, gateway.catalog.downstreams())
+        let tools = list(gateway).await;
+        let workflows = workflows::Report::of(gateway, &super::call::exchange());
+        (tools, gateway.catalog.downstreams(), workflows)
     });
-    let Some((tools, downstreams)) = listed.await else { return Ok(ExitCode::from(FAILED)) };
+    let Some((tools, downstreams, workflows)) = listed.await else { return Ok(ExitCode::from(FAILED)) };
     let tools = tools?;
     match json {
         true => print(format_args!(r#"{{"tools":{}}}"#, RawJson::array(tools)))?,
         false => tools.into_iter().filter_map(line).try_for_each(print)?,
     }
-    let mut missing = 0;
-    for status in downstreams.iter().filter(|status| !super::check::is_good(status)) {
-        missing += 1;
-        say(super::check::sentence(status));
-    }
-    Ok(if missing == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    let bad = downstreams.iter().filter(|status| !super::check::is_good(status)).map(super::check::sentence);
+    let missing: Vec<_> = bad.chain(workflows.sentences()).collect();
+    missing.iter().for_each(say);
+    Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-async fn list(gateway: &Gateway) -> Result<Vec<RawJson>, gateway_domain::Error> {
+pub(super) async fn list(gateway: &Gateway) -> Result<Vec<RawJson>, gateway_domain::Error> {
     let exchange = super::call::exchange();
     let mut tools = Vec::new();
     let mut cursor = None;
     loop {
         let page = gateway
-            .catalog
+            .offered
             .list(ListKind::Tools, &View::All, &Caller::anonymous(), &exchange, cursor.as_deref())
             .await?;
         tools.extend(page.items.elements(usize::MAX).unwrap_or_default());

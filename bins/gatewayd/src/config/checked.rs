@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gateway_domain::DownstreamName;
+use gateway_domain::{DownstreamName, RawObject};
 use gateway_server::StateKey;
 use http::{HeaderName, Uri};
 
@@ -38,6 +38,9 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) lists: Lists,
     pub(crate) questions: Questions,
+    pub(crate) runs: Runs,
+    /// In the order of their names, which are unique; not looked into.
+    pub(crate) workflows: Vec<Workflow>,
     /// Extensions that are carried, by identifier.
     pub(crate) extensions: Vec<String>,
     /// In the order of their names; at least one.
@@ -298,8 +301,37 @@ pub(crate) enum Protocol {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolFilter {
     pub(crate) allow: Vec<String>,
-    /// Comes before `allow`.
+    /// Comes before everything else.
     pub(crate) deny: Vec<String>,
+    /// What no client is shown and workflows can call; comes before `allow`.
+    pub(crate) workflows: Vec<String>,
+}
+
+/// What runs of workflows may use (C-43, C-44, C-W18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Runs {
+    /// Runs at once, those that wait for their user included.
+    pub(crate) max: usize,
+    /// The same of one caller.
+    pub(crate) max_per_caller: usize,
+    /// Steps of one run that work at once.
+    pub(crate) parallel_steps: usize,
+    /// Calls that one run may make, attempts included.
+    pub(crate) max_calls: usize,
+    /// Bytes of results that one run may hold.
+    pub(crate) max_bytes: usize,
+    /// The longest that any run may take.
+    pub(crate) max_time: Duration,
+}
+
+/// A workflow as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Workflow {
+    pub(crate) name: String,
+    /// File and line, as in [`Problem::place`](super::Problem).
+    pub(crate) place: String,
+    /// Its definition, not looked into; or why there is none.
+    pub(crate) definition: Result<RawObject, String>,
 }
 
 /// When a downstream that cannot be reached is left alone for a while.

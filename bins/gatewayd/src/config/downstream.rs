@@ -127,6 +127,7 @@ fn tools(mut table: Table<'_>) -> ToolFilter {
     let filter = ToolFilter {
         allow: table.list("allow", scalar::word).unwrap_or_else(|| vec!["*".to_owned()]),
         deny: table.list("deny", scalar::word).unwrap_or_default(),
+        workflows: table.list("workflows", scalar::word).unwrap_or_default(),
     };
     table.finish();
     filter

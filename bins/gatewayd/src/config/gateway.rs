@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use gateway_composite::ComposerConfig;
 use tracing_subscriber::EnvFilter;
 
-use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names, Reload};
+use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names, Reload, Runs};
 use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Reader, Table};
-use super::{Request, client, downstream, questions, scalar};
+use super::{Request, client, downstream, questions, scalar, workflows};
 
 /// Reads everything; faults are with the reader afterwards, which then makes the result worthless.
 pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
     let mut top = reader.root();
-    top.set_later(&["workflows", "audit"]);
+    top.set_later(&["audit"]);
     let has_clients = top.has("clients");
     let listen = top.take("listen");
     let address = listen.as_ref().and_then(|item| item.parsed(scalar::socket)).unwrap_or(DEFAULT_LISTEN);
@@ -35,6 +36,8 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         limits: limits(top.table("limits")),
         lists: lists(top.table("lists")),
         questions: questions::read(top.table("questions")),
+        runs: runs(top.table("runs")),
+        workflows: workflows::read_all(&mut top),
         extensions: top
             .list("extensions", extension)
             .unwrap_or_else(|| gateway_catalog::CatalogConfig::default().extensions),
@@ -189,6 +192,22 @@ fn lists(mut table: Table<'_>) -> Lists {
     };
     table.finish();
     lists
+}
+
+fn runs(mut table: Table<'_>) -> Runs {
+    use scalar::{count, duration, size};
+    let (t, default) = (&mut table, ComposerConfig::default());
+    let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let runs = Runs {
+        max: t.read("max", count(1..=MANY)).unwrap_or(default.max_runs),
+        max_per_caller: t.read("max_per_caller", count(1..=MANY)).unwrap_or(default.max_runs_per_caller),
+        parallel_steps: t.read("parallel_steps", count(1..=100)).unwrap_or(default.parallel_steps),
+        max_calls: t.read("max_calls", count(1..=MANY)).unwrap_or_else(|| whole(default.max_calls)),
+        max_bytes: t.read("max_bytes", size(KIB..=GIB)).unwrap_or_else(|| whole(default.max_bytes)),
+        max_time: t.read("max_time", duration(LONGEST_CALL)).unwrap_or(default.max_time),
+    };
+    table.finish();
+    runs
 }
 
 pub(super) const KIB: usize = 1 << 10;

@@ -31,6 +31,7 @@ mod stamp;
 #[cfg(test)]
 mod tests;
 mod text;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ use figment::value::{Dict, Value};
 pub(crate) use api::{Api, Auth, OAuthClient, Selector, naming};
 pub(crate) use checked::{
     Characters, Command, Config, Downstream, InheritEnv, Log, LogFormat, Protocol, Reach, Reload, Remote,
-    Sharing,
+    Sharing, ToolFilter, Workflow,
 };
 pub(crate) use file::Files;
 pub(crate) use layers::Environment;

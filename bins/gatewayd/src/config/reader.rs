@@ -186,6 +186,11 @@ impl<'a> Item<'a> {
         self.reader.readable
     }
 
+    /// Where this stands, as in [`Problem::place`].
+    pub(super) fn place(&self) -> String {
+        self.reader.layers.place(self.value.tag(), &self.path)
+    }
+
     /// Whether this belongs to a downstream that is switched off.
     pub(super) fn is_dormant(&self) -> bool {
         self.reader.dormant.get()
@@ -205,7 +210,7 @@ impl<'a> Item<'a> {
         matches!(origin, Some(Origin::File { is_built_in: true, .. }))
     }
 
-    fn is_of_environment(&self) -> bool {
+    pub(super) fn is_of_environment(&self) -> bool {
         matches!(self.reader.layers.origin(self.value.tag()), Some(Origin::Environment(_)))
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// with the same size, in place or by putting another file there; nothing of that goes unseen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Seconds and nanoseconds since 1970; like the size nothing for what is no regular file.
+    /// Seconds and nanoseconds since 1970; like the size nothing for what is neither file nor folder.
     modified: (i64, i64),
     /// Bytes.
     size: u64,
@@ -26,8 +26,8 @@ impl Stamp {
     /// Whatever the system says about the file.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let file = std::fs::metadata(path)?;
-        // A pipe changes with whatever passes through it.
-        let (modified, size) = match file.is_file() {
+        // A pipe changes with whatever passes through it; a folder with the names of what is in it.
+        let (modified, size) = match file.is_file() || file.is_dir() {
             true => ((file.mtime(), file.mtime_nsec()), file.size()),
             false => ((0, 0), 0),
         };

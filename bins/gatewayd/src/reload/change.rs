@@ -1,6 +1,6 @@
 //! What is different between two configurations, and what that means for what runs.
 
-use crate::config::{Config, Downstream, InheritEnv, Reach};
+use crate::config::{Config, Downstream, InheritEnv, Reach, Workflow};
 
 /// What becomes of one downstream.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +80,7 @@ fn runs(downstream: &Downstream) -> Downstream {
     downstream.public_tool_list = true;
     downstream.tools.allow.clear();
     downstream.tools.deny.clear();
+    downstream.tools.workflows.clear();
     downstream
 }
 
@@ -88,6 +89,38 @@ fn has_same_environment(old: &Config, new: &Config, downstream: &Downstream) -> 
     let inherits_all =
         matches!(&downstream.reach, Reach::Command(command) if command.inherit_env == InheritEnv::All);
     !inherits_all || old.secret_variables == new.secret_variables
+}
+
+/// Workflows that are written differently, by name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct WorkflowChanges<'a> {
+    pub(super) added: Vec<&'a str>,
+    pub(super) changed: Vec<&'a str>,
+    pub(super) removed: Vec<&'a str>,
+}
+
+impl<'a> WorkflowChanges<'a> {
+    /// Where one is written is no part of it.
+    pub(super) fn between(old: &'a [Workflow], new: &'a [Workflow]) -> Self {
+        let of = |all: &'a [Workflow], name: &str| all.iter().find(|workflow| workflow.name == name);
+        let mut changes = Self::default();
+        for workflow in new {
+            match of(old, &workflow.name) {
+                None => changes.added.push(&workflow.name),
+                Some(before) if before.definition != workflow.definition => {
+                    changes.changed.push(&workflow.name)
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = old.iter().filter(|workflow| of(new, &workflow.name).is_none());
+        changes.removed = gone.map(|workflow| workflow.name.as_str()).collect();
+        changes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
 }
 
 /// Which face the gateway shows.
@@ -111,6 +144,7 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
     note(old.names != new.names, "names");
     note(old.lists != new.lists, "lists");
     note(old.questions != new.questions, "questions");
+    note(old.runs != new.runs, "runs");
     note(old.extensions != new.extensions, "extensions");
     note(old.log != new.log, "log");
     let mut kept = Config {
@@ -118,6 +152,7 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
         lists: old.lists,
         log: old.log.clone(),
         questions: old.questions.clone(),
+        runs: old.runs,
         extensions: old.extensions.clone(),
         ..new.clone()
     };

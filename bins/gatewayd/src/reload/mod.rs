@@ -23,10 +23,11 @@ use crate::command::Terminal;
 use crate::config::{self, Config, Environment, Files, Loaded, Note, Request, Stamp, Stamps};
 use crate::gateway;
 use crate::topology::Topology;
+use crate::workflows::Workflows;
 
 pub(crate) use change::{Change, Face};
 
-use change::Changes;
+use change::{Changes, WorkflowChanges};
 use reading::{Reading, Unread};
 use watch::{Looks, Watch};
 
@@ -160,6 +161,8 @@ impl Reloader {
             // Not only files that are watched: also URLs, which nothing tells about.
             self.topology.reread();
         }
+        // Before the downstreams: what appears then is for workflows as they are now.
+        self.offer(&config).await;
         self.topology.apply(steps).await;
         tracing::info!(reason, added, changed, removed, kept, settings, "configuration reloaded");
         if !waiting.is_empty() {
@@ -171,6 +174,28 @@ impl Reloader {
         }
         (self.running, self.notes) = (config, loaded.notes);
         Ok(())
+    }
+
+    /// Takes on workflows that are written differently. Runs that have begun go on as they began.
+    async fn offer(&self, config: &Config) {
+        let changes = WorkflowChanges::between(&self.running.workflows, &config.workflows);
+        if changes.is_empty() {
+            return;
+        }
+        // A thousand templates and schemas are not compiled in between.
+        let written = config.workflows.clone();
+        let workflows = match spawn_blocking(move || Workflows::of(&written)).await {
+            Ok(workflows) => workflows,
+            Err(error) => return tracing::error!(%error, "workflows stay as they were"),
+        };
+        workflows.warn();
+        let broken = workflows.broken.keys().map(|name| &**name).collect::<Vec<_>>().join(" ");
+        let [added, changed, removed] =
+            [changes.added, changes.changed, changes.removed].map(|names| names.join(" "));
+        match self.topology.workflows.replace(workflows.definitions) {
+            Ok(()) => tracing::info!(added, changed, removed, broken, "workflows reloaded"),
+            Err(error) => tracing::error!(%error, "workflows stay as they were"),
+        }
     }
 
     fn reject(&self, reason: &'static str, problems: &[String]) {

@@ -29,7 +29,8 @@ fn without_a_configuration_the_demonstration_runs_and_says_so() {
     for name in demo.iter().chain(&library) {
         assert!(tools.contains(&format!(r#""name":"{name}""#)), "{tools}");
     }
-    assert_eq!(tools.matches(r#""inputSchema""#).count(), 7, "nothing that changes something: {tools}");
+    assert!(tools.contains(r#""name":"reading_list""#), "{tools}");
+    assert_eq!(tools.matches(r#""inputSchema""#).count(), 8, "nothing that changes something: {tools}");
     assert!(String::from_utf8(listed.stderr).unwrap().contains("built-in demonstration"));
     let called = run(&["call", "demo__add", r#"{"a":40,"b":2}"#]);
     assert!(String::from_utf8(called.stdout).unwrap().contains(r#""structuredContent":{"sum":42}"#));

@@ -11,3 +11,4 @@ mod serve;
 mod shop;
 mod stdio;
 mod support;
+mod workflows;

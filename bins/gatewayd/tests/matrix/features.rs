@@ -22,3 +22,4 @@ mod refusals;
 mod revisions;
 mod streams;
 mod tasks;
+mod workflows;

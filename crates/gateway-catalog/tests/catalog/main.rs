@@ -9,6 +9,7 @@ mod fake;
 mod first_list;
 mod freshness;
 mod health;
+mod hidden;
 mod lists;
 mod log;
 mod pages;

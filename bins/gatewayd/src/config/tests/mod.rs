@@ -4,6 +4,7 @@ mod apis;
 mod editors;
 mod problems;
 mod values;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 

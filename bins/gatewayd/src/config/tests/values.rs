@@ -183,7 +183,7 @@ fn every_value_arrives() {
     assert_eq!(child.restarts, Restarts { limit: 3, period: Duration::from_secs(120) });
     assert_eq!((files.public_tool_list, search.public_tool_list), (true, false));
     assert_eq!(search.health, Health { interval: None, timeout: Duration::from_secs(5) });
-    assert_eq!(files.tools, ToolFilter { allow: vec!["*".to_owned()], deny: vec![] });
+    assert_eq!(files.tools, ToolFilter { allow: vec!["*".to_owned()], deny: vec![], workflows: vec![] });
 
     let server = remote(search);
     assert_eq!(server.url, "https://search.example/mcp?x=1");

@@ -1,5 +1,6 @@
 //! A file's text as a tree of values that remember their line, whatever the format.
 
+mod definition;
 mod json;
 mod toml;
 mod yaml;
@@ -10,6 +11,8 @@ use std::path::Path;
 use figment::value::{Dict, Value};
 
 use super::key_path::KeyPath;
+
+pub(super) use definition::definition;
 
 /// The notations a configuration may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +35,17 @@ impl Format {
 
     /// Reads a whole file.
     pub(super) fn parse(self, text: &str) -> Result<Document, SyntaxError> {
+        Document::of(self.node(text)?)
+    }
+
+    fn node(self, text: &str) -> Result<Node, SyntaxError> {
         // Editors on Windows put a byte order mark in front.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let node = match self {
+        match self {
             Self::Toml => toml::parse(text),
             Self::Yaml => yaml::parse(text),
             Self::Json => json::parse(text),
-        }?;
-        Document::of(node)
+        }
     }
 }
 

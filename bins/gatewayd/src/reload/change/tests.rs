@@ -78,7 +78,12 @@ fn each_difference_does_no_more_than_it_must() {
     ] {
         check(d, &with(concerns_sessions), "start d, keep 1");
     }
-    for concerns_lists in ["tools = { deny = [\"a\"] }", "required = true", "public_tool_list = false"] {
+    for concerns_lists in [
+        "tools = { deny = [\"a\"] }",
+        "tools = { workflows = [\"a\"] }",
+        "required = true",
+        "public_tool_list = false",
+    ] {
         check(d, &with(concerns_lists), "relist d, keep 1");
     }
     check(d, &with("enabled = false"), "stop d, keep 1");
@@ -133,6 +138,30 @@ fn a_child_that_inherits_everything_is_started_without_what_has_become_a_secret(
 }
 
 #[test]
+fn workflows_are_told_apart_by_what_is_written_not_where() {
+    let check = |before: &str, after: &str, expected: [&[&str]; 3]| {
+        let [old, new] = [before, after].map(|text| config(&format!("{text}\n{KEPT}")).workflows);
+        let changes = WorkflowChanges::between(&old, &new);
+        assert_eq!(
+            [changes.added, changes.changed, changes.removed].map(|names| names.join(" ")),
+            expected.map(|names| names.join(" ")),
+            "from {before:?} to {after:?}"
+        );
+        assert_eq!(
+            WorkflowChanges::between(&old, &new).is_empty(),
+            expected.iter().all(|names| names.is_empty())
+        );
+    };
+    let (a, b) = ("[workflows.a]\ndescription = \"x\"\n", "[workflows.b]\ndescription = \"x\"\n");
+    check("", "", [&[], &[], &[]]);
+    check("", &format!("{a}{b}"), [&["a", "b"], &[], &[]]);
+    check(&format!("{a}{b}"), b, [&[], &[], &["a"]]);
+    check(&format!("{a}{b}"), &format!("{b}{a}"), [&[], &[], &[]]);
+    check(&format!("{a}{b}"), &format!("{a}{}", b.replace('x', "y")), [&[], &["b"], &[]]);
+    check(a, b, [&["b"], &[], &["a"]]);
+}
+
+#[test]
 fn keys_that_need_a_restart_keep_their_value_and_are_named() {
     let old = config(KEPT);
     // Over HTTP, over stdio, and what the HTTP face takes on.
@@ -142,6 +171,8 @@ fn keys_that_need_a_restart_keep_their_value_and_are_named() {
         ("log = { level = \"debug\" }", [&["log"], &["log"], &[]]),
         ("names = { max_length = 32 }", [&["names"], &["names"], &[]]),
         ("lists = { page_size = 5 }", [&["lists"], &["lists"], &[]]),
+        ("runs = { max = 5 }", [&["runs"], &["runs"], &[]]),
+        ("workflows = { w = {} }", [&[], &[], &[]]),
         ("limits = { sessions = 5 }", [&[], &["limits"], &["limits"]]),
         ("shutdown_grace = \"1s\"", [&[], &["shutdown_grace"], &["shutdown_grace"]]),
         ("allowed_hosts = [\"a\"]", [&[], &[], &["allowed_hosts"]]),

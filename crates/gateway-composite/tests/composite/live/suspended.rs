@@ -85,7 +85,13 @@ async fn only_its_owner_goes_on_with_a_run() {
         call.follow_up.as_mut().expect("it is one").asker = downstream;
         call
     };
+    let of_the_other = {
+        let mut call = Call { target: call("r", "{}").target, ..follow_up(in_session("s")) };
+        call.follow_up.as_mut().expect("it is one").asker = Asker::Workflow("r".into());
+        call
+    };
     let cases = [
+        ("another workflow, as the one that asked", of_the_other),
         ("another session", follow_up(in_session("t"))),
         ("another caller in a session of that name", follow_up(by(other(), legacy("s")))),
         ("the caller without a session", follow_up(by(caller(), modern(&caller(), FORMS)))),
