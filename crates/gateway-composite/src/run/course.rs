@@ -1,7 +1,10 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
-use tokio::{sync::watch, time::Sleep};
+use tokio::{
+    sync::watch,
+    time::{Sleep, timeout},
+};
 use tracing::Instrument as _;
 
 use super::{
@@ -22,6 +25,9 @@ use crate::{
 
 /// How much a constant of the workflow may come to (C-57).
 const MAX_VAR_BYTES: usize = 10 << 20;
+
+/// How long the end of a run waits for calls that it has cancelled. Letting go takes a moment, unless somebody blocks.
+const LETTING_GO: Duration = Duration::from_secs(5);
 
 /// One run from its arguments to its result.
 pub(super) struct Course {
@@ -77,8 +83,16 @@ impl Course {
             () = &mut self.deadline => Err(WorkflowError::TimedOut { after: self.limit }),
         };
         schedule.cancel().await;
+        self.let_go().await;
         worked?;
         self.output(schedule.scope())
+    }
+
+    /// Waits for calls that have been cancelled and are still on their way out, as those of the items of a loop are.
+    async fn let_go(&self) {
+        if timeout(LETTING_GO, self.shared.out.none()).await.is_err() {
+            tracing::warn!(run = %self.shared.id, "calls of a run did not end when they were cancelled");
+        }
     }
 
     /// What steps see before any is done (C-42, C-55).
