@@ -12,7 +12,7 @@ use super::{
     ledger::Ledger,
     members::Members,
     output,
-    register::{Place, Stop},
+    register::{Entry, Stop},
     schedule::Schedule,
     scribe,
     shared::Shared,
@@ -39,12 +39,12 @@ pub(super) struct Course {
     pub(super) limit: Duration,
     pub(super) deadline: Pin<Box<Sleep>>,
     pub(super) store: Arc<dyn StateStore>,
-    pub(super) place: Place,
+    pub(super) entry: Entry,
     pub(super) result: watch::Sender<Option<WorkflowResult>>,
 }
 
 impl Course {
-    /// Runs to the end. The result is there when the record is kept and the place is free.
+    /// Runs to the end. The result is there when the record is kept and the run is not in the register any more.
     pub(super) async fn run(mut self) {
         self.ledger.begin();
         let scribe = tokio::spawn(scribe::keep(self.store.clone(), self.ledger.watch()).in_current_span());
@@ -58,7 +58,7 @@ impl Course {
         if let Err(error) = scribe.await {
             tracing::error!(run = %self.shared.id, "the record of a run was not kept: {error}");
         }
-        drop(self.place);
+        drop(self.entry);
         let (output, error) = match outcome {
             Ok(output) => (Some(output), None),
             Err(error) => (None, Some(error)),

@@ -3,18 +3,24 @@ use std::{fmt, sync::Arc, time::Duration};
 use gateway_domain::{Exchange, RawObject};
 use tokio::{sync::watch, time::sleep};
 
-use super::{WorkflowResult, desk::Slips, register::Stop, shared::Shared};
+use super::{WorkflowResult, desk::Slips, places::Place, register::Stop, shared::Shared};
 use crate::{error::WorkflowError, state::RunStatus};
 
 /// How long a question waits for others, so that the client is asked once instead of one after the other.
 const GATHERING: Duration = Duration::from_millis(20);
 
-/// A run. Dropping it cancels the run, and what its steps have called.
+/// A run. Dropping it cancels the run, and what its steps have called. Held, it counts as a run, also when it has
+/// ended: its result is held with it.
 pub struct Run {
     pub(super) shared: Arc<Shared>,
     pub(super) stop: Stop,
     pub(super) slips: watch::Receiver<Slips>,
     pub(super) result: watch::Receiver<Option<WorkflowResult>>,
+    #[expect(
+        dead_code,
+        reason = "it is there to be dropped: as long as the result can be had, it is paid for"
+    )]
+    pub(super) place: Arc<Place>,
 }
 
 /// What comes next of a run.

@@ -199,19 +199,47 @@ async fn there_are_so_many_runs_of_a_caller_and_in_all() {
     let composer = composer(&tools, config);
     let workflow = workflow(&[step("a", &[], r#"{"ms":1000}"#, "")], "");
     let begin = |caller| composer.begin(workflow.clone(), RawObject::empty(), context(&tools, caller, "{}"));
-    let overloaded = |run: Result<Run, Error>, limit| {
-        let refused = Error::from(CallerError::Overloaded { what: "workflows", limit });
-        assert_eq!(run.unwrap_err(), refused);
+    let overloaded = |run: Result<Run, Error>, what, limit| {
+        assert_eq!(run.unwrap_err(), Error::from(CallerError::Overloaded { what, limit }));
     };
     let (mut first, _second) = (begin("a").unwrap(), begin("a").unwrap());
-    overloaded(begin("a"), 2);
+    overloaded(begin("a"), "workflows of this caller", 2);
     let third = begin("b").unwrap();
-    overloaded(begin("b"), 3);
+    overloaded(begin("b"), "workflows", 3);
     drop(third);
     sleep(Duration::from_millis(1)).await;
     let _third = begin("b").unwrap();
     end(&mut first).await;
+    overloaded(begin("a"), "workflows of this caller", 2);
+    drop(first);
     begin("a").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_that_have_ended_count_while_their_results_are_held() {
+    let tools = Tools::default();
+    let config = ComposerConfig { max_runs: 2, ..ComposerConfig::default() };
+    let composer = composer(&tools, config);
+    let steps = [step("a", &[], r#"{"ms":10}"#, "")];
+    let held = [begin(&composer, &tools, &steps, ""), begin(&composer, &tools, &steps, "")];
+    sleep(Duration::from_secs(60)).await;
+    assert!(composer.active().await.unwrap().is_empty());
+    let refused = composer.begin(workflow(&steps, ""), RawObject::empty(), context(&tools, "c", "{}"));
+    let full = CallerError::Overloaded { what: "workflows", limit: 2 };
+    assert_eq!(refused.unwrap_err(), full.into());
+    drop(held);
+    end(&mut begin(&composer, &tools, &steps, "")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_composer_can_be_closed_while_results_are_held() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [step("a", &[], r#"{"id":"a"}"#, "")];
+    let mut run = begin(&composer, &tools, &steps, "");
+    sleep(Duration::from_secs(1)).await;
+    timeout(Duration::from_secs(1), composer.close()).await.unwrap();
+    assert_eq!(end(&mut run).await.status, RunStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
