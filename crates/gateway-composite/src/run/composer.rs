@@ -7,6 +7,7 @@ use tracing::Instrument as _;
 use super::{
     Run, RunContext,
     course::Course,
+    desk::Shown,
     ledger::Ledger,
     places::Owner,
     register::{Register, Running, Stop},
@@ -133,7 +134,14 @@ impl Composer {
         let (result, receiver) = watch::channel(None);
         let slips = shared.desk.watch();
         let place = entry.place();
-        let run = Run { shared: shared.clone(), stop: stop.clone(), slips, result: receiver, place };
+        let run = Run {
+            shared: shared.clone(),
+            stop: stop.clone(),
+            slips,
+            shown: Shown::default(),
+            result: receiver,
+            place,
+        };
         let store = self.store.clone();
         let deadline = Box::pin(sleep(limit));
         let course = Course { shared, arguments, ledger, stop, limit, deadline, store, entry, result };

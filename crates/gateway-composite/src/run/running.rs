@@ -3,7 +3,13 @@ use std::{fmt, sync::Arc, time::Duration};
 use gateway_domain::{Exchange, RawObject};
 use tokio::{sync::watch, time::sleep};
 
-use super::{WorkflowResult, desk::Slips, places::Place, register::Stop, shared::Shared};
+use super::{
+    WorkflowResult,
+    desk::{Shown, Slips},
+    places::Place,
+    register::Stop,
+    shared::Shared,
+};
 use crate::{error::WorkflowError, state::RunStatus};
 
 /// How long a question waits for others, so that the client is asked once instead of one after the other.
@@ -15,6 +21,8 @@ pub struct Run {
     pub(super) shared: Arc<Shared>,
     pub(super) stop: Stop,
     pub(super) slips: watch::Receiver<Slips>,
+    /// What the client was asked last.
+    pub(super) shown: Shown,
     pub(super) result: watch::Receiver<Option<WorkflowResult>>,
     #[expect(
         dead_code,
@@ -56,6 +64,7 @@ impl Run {
             }
             let slips = self.shared.desk.slips();
             if self.stop.is_open() && !slips.is_empty() {
+                self.shown = slips.shown();
                 return Turn::Asks(slips.requests());
             }
         }
@@ -68,10 +77,12 @@ impl Run {
         self.shared.desk.answer(responses);
     }
 
-    /// Whether no answer is waited for: [`Self::next`] then tells what came of it. Never blocks.
+    /// Whether the questions of the last [`Turn::Asks`] need no answer any more, so that [`Self::next`] tells something
+    /// else: none of them is open, or some are not and others have come instead, or the run has ended. Questions that
+    /// only came on top wait until those before are answered. Never blocks.
     pub fn is_over(&self) -> bool {
         // One that is cancelled asks nobody any more, though its steps may not know it yet.
-        !self.stop.is_open() || self.shared.desk.slips().is_empty()
+        !self.stop.is_open() || self.shared.desk.slips().has_moved_on(&self.shown)
     }
 
     /// What there is to say of a run whose task did not end in order.

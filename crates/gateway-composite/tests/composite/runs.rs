@@ -402,6 +402,26 @@ async fn a_question_that_nobody_answers_is_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn questions_are_over_when_others_are_asked_instead() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [
+        question("p", &[], r#","timeout":"30s","onCancel":"continue""#),
+        question("q", &["p"], r#","timeout":"5m""#),
+    ];
+    let mut run = begin(&composer, &tools, &steps, "");
+    assert_eq!(asks(&mut run).await, ["p.question"]);
+    sleep(Duration::from_secs(29)).await;
+    assert!(!run.is_over());
+    sleep(Duration::from_secs(2)).await;
+    let record = composer.status(run.id()).await.unwrap();
+    assert_eq!(record.status, RunStatus::WaitingForElicitation);
+    assert!(run.is_over(), "though a question is open");
+    assert_eq!(asks(&mut run).await, ["q.question"]);
+    assert!(!run.is_over());
+}
+
+#[tokio::test(start_paused = true)]
 async fn steps_that_have_not_begun_are_skipped_when_an_answer_says_so() {
     let tools = Tools::default();
     let composer = composer(&tools, ComposerConfig::default());
