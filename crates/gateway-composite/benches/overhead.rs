@@ -100,7 +100,7 @@ impl Bench {
         let mut run =
             self.composer.begin(self.workflow.clone(), RawObject::empty(), self.context.clone()).unwrap();
         let Turn::Ended(result) = run.next().await else { panic!("nobody asks") };
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.status(), RunStatus::Completed);
     }
 }
 

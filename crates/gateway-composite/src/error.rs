@@ -28,17 +28,46 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
+/// What a run may use up only so much of (C-W18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quota {
+    /// Calls of tools, attempts included.
+    Calls,
+    /// Bytes of what tools and users have given.
+    Bytes,
+}
+
+impl Quota {
+    /// The setting that bounds it, as the gateway's configuration names it.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Calls => "runs.max_calls",
+            Self::Bytes => "runs.max_bytes",
+        }
+    }
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Calls => "calls",
+            Self::Bytes => "bytes of results",
+        })
+    }
+}
+
 /// Why a workflow has no result (C-53).
+///
+/// Two kinds of C-53 cannot occur. A workflow that is not found is no run: its caller is refused with
+/// [`CallerError::UnknownTool`](gateway_domain::CallerError::UnknownTool). And no dependency is unmet: a step begins
+/// when those that it needs are done, not before. A failed call of a tool is the cause of [`Self::StepFailed`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WorkflowError {
-    /// There is none of this name.
-    #[error("workflow `{name}` is not there")]
-    NotFound {
-        /// The name.
-        name: Arc<str>,
-    },
     /// It took longer than it may (C-52, C-W7).
-    #[error("the workflow did not end within {}", humantime::format_duration(*.after))]
+    #[error(
+        "the workflow did not end within {}; raise its `timeout`, or the gateway's `runs.max_time`, if it may take longer",
+        humantime::format_duration(*.after)
+    )]
     TimedOut {
         /// How long it may take.
         after: Duration,
@@ -72,19 +101,14 @@ pub enum WorkflowError {
         /// The circle.
         steps: Vec<String>,
     },
-    /// A step was to begin before another was done.
-    #[error("step `{step}` needs step `{on}`, which is not done")]
-    DependencyNotMet {
-        /// Its id.
-        step: Arc<str>,
-        /// The other's.
-        on: Arc<str>,
-    },
     /// The run came to a bound (C-W18).
-    #[error("the workflow may not have more than {limit} {what}")]
+    #[error(
+        "the workflow may not have more than {limit} {what}; raise the gateway's `{}` if it may",
+        .what.setting()
+    )]
     LimitExceeded {
         /// Of what.
-        what: &'static str,
+        what: Quota,
         /// The bound.
         limit: u64,
     },
@@ -97,7 +121,6 @@ impl WorkflowError {
     /// A word for audit records and result `_meta`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::NotFound { .. } => "workflow_not_found",
             Self::TimedOut { .. } => "workflow_timeout",
             Self::Cancelled => "workflow_cancelled",
             Self::InvalidDefinition(_) => "invalid_definition",
@@ -105,9 +128,16 @@ impl WorkflowError {
             Self::StepFailed { .. } => "step_failed",
             Self::Template(_) => "template_expansion",
             Self::CircularDependency { .. } => "circular_dependency",
-            Self::DependencyNotMet { .. } => "dependency_not_met",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::Internal => "internal",
+        }
+    }
+
+    /// The sentence for the operator: other than for clients, hosts and URLs are in it.
+    pub fn for_operator(&self) -> String {
+        match self {
+            Self::StepFailed { step, cause } => format!("step `{step}` failed: {}", cause.for_operator()),
+            other => other.to_string(),
         }
     }
 }
@@ -168,7 +198,10 @@ pub enum StepError {
     #[error("its values are nested too deep")]
     TooDeep,
     /// It took longer than it may.
-    #[error("it did not end within {}", humantime::format_duration(*.after))]
+    #[error(
+        "it did not end within {}; raise its `timeout` if it may take longer",
+        humantime::format_duration(*.after)
+    )]
     TimedOut {
         /// How long it may take.
         after: Duration,
@@ -223,14 +256,66 @@ pub enum StepError {
         reason: String,
     },
     /// The run came to a bound (C-W18). Never forgiven: it ends the run.
-    #[error("the workflow may not have more than {limit} {what}")]
+    #[error(
+        "the workflow may not have more than {limit} {what}; raise the gateway's `{}` if it may",
+        .what.setting()
+    )]
     LimitExceeded {
         /// Of what.
-        what: &'static str,
+        what: Quota,
         /// The bound.
         limit: u64,
     },
     /// The composer has a bug. Never forgiven.
     #[error("internal error; please report it")]
     Internal,
+}
+
+impl StepError {
+    /// The sentence for the operator: other than for clients, hosts and URLs are in it.
+    pub fn for_operator(&self) -> String {
+        match self {
+            Self::Call { tool, error } => format!("tool `{tool}` could not be called: {error}"),
+            Self::Item { index, cause } => format!("item {index} failed: {}", cause.for_operator()),
+            other => other.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway_domain::{DownstreamFault, DownstreamName};
+
+    use super::*;
+
+    #[test]
+    fn operators_are_told_the_host_and_clients_are_not() {
+        let fault = DownstreamFault::Unreachable { reason: "https://secret.example:1/".into() };
+        let error = fault.before(&DownstreamName::parse("d").unwrap());
+        let call = StepError::Call { tool: "d__t".into(), error };
+        let item = StepError::Item { index: 3, cause: Box::new(call) };
+        let error = WorkflowError::StepFailed { step: "s".into(), cause: Box::new(item) };
+        assert!(!error.to_string().contains("secret.example"), "{error}");
+        let told = error.for_operator();
+        assert!(
+            told.starts_with("step `s` failed: item 3 failed: tool `d__t` could not be called: "),
+            "{told}"
+        );
+        assert!(told.contains("https://secret.example:1/"), "{told}");
+    }
+
+    #[test]
+    fn bounds_say_how_they_are_raised() {
+        let after = Duration::from_secs(2);
+        for (told, setting) in [
+            (WorkflowError::TimedOut { after }.to_string(), "`runs.max_time`"),
+            (WorkflowError::TimedOut { after }.to_string(), "its `timeout`"),
+            (StepError::TimedOut { after }.to_string(), "its `timeout`"),
+            (StepError::LimitExceeded { what: Quota::Calls, limit: 7 }.to_string(), "7 calls"),
+            (StepError::LimitExceeded { what: Quota::Calls, limit: 7 }.to_string(), "`runs.max_calls`"),
+            (WorkflowError::LimitExceeded { what: Quota::Bytes, limit: 7 }.to_string(), "`runs.max_bytes`"),
+        ] {
+            assert!(told.contains(setting), "{told}");
+        }
+    }
 }

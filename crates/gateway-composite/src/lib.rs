@@ -26,9 +26,9 @@ pub use definition::{
     InnerStep, OnError, Output, OutputProperty, OutputType, OutputValue, Step, StepKind, ToolStep,
     WorkflowDefinition,
 };
-pub use error::{StepError, TemplateError, WorkflowError};
+pub use error::{Quota, StepError, TemplateError, WorkflowError};
 pub use live::{LiveWorkflows, Remark, WorkflowStatus};
-pub use observe::{LogObserver, Observer, RunEvent, RunEventKind};
+pub use observe::{LogObserver, Observer, RunEvent, RunEventKind, StepEventKind};
 pub use plan::Workflow;
 pub use run::{Composer, ComposerConfig, Run, RunContext, Turn, WorkflowResult};
 pub use state::{MemoryStore, RunRecord, RunStatus, StateError, StateStore, StepRecord, StepStatus};

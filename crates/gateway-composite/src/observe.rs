@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::Caller;
+use gateway_domain::{Caller, printable};
+
+use crate::error::{StepError, WorkflowError};
+
+/// How much of why something failed is written to the log, in characters.
+const REASON_LENGTH: usize = 2_000;
 
 /// Hears what happens in runs. Must not block.
 pub trait Observer: Send + Sync {
@@ -10,7 +15,8 @@ pub trait Observer: Send + Sync {
     fn observe(&self, event: &RunEvent<'_>);
 }
 
-/// Something that happened in a run. Holds no arguments and no results.
+/// Something that happened in a run. Holds no arguments and no results, but errors may quote them: up to 1,000
+/// characters of what a tool says of its failure, and up to 100 of a value that is not what it should be.
 #[derive(Debug, Clone)]
 pub struct RunEvent<'a> {
     /// The run's id.
@@ -32,80 +38,109 @@ pub enum RunEventKind<'a> {
         after: Duration,
         failed_steps: usize,
     },
+    /// For any other reason than those below.
     RunFailed {
         after: Duration,
-        reason: &'a str,
+        error: &'a WorkflowError,
     },
     RunCancelled {
         after: Duration,
     },
     RunTimedOut {
         after: Duration,
+        limit: Duration,
     },
     /// It waits for the user.
     RunSuspended,
     RunResumed,
-    StepStarted {
-        step: &'a str,
-    },
-    StepCompleted {
-        step: &'a str,
-        after: Duration,
-        retries: u32,
-    },
-    StepFailed {
-        step: &'a str,
-        after: Duration,
-        retries: u32,
-        reason: &'a str,
-        is_forgiven: bool,
-    },
-    StepSkipped {
-        step: &'a str,
+    /// Something happened to a step, named by its id.
+    Step {
+        step: &'a Arc<str>,
+        kind: StepEventKind<'a>,
     },
 }
 
-/// Writes what happens in runs as log lines: their beginnings and ends, their steps for debugging, and failures as
-/// warnings.
+/// What can happen to a step.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the words say it")]
+pub enum StepEventKind<'a> {
+    Started,
+    Completed {
+        after: Duration,
+        retries: u32,
+    },
+    /// It failed by itself; if that is not forgiven, it ends the run.
+    Failed {
+        after: Duration,
+        retries: u32,
+        error: &'a StepError,
+        is_forgiven: bool,
+    },
+    /// It ran when the run ended.
+    Cancelled {
+        after: Duration,
+    },
+    Skipped,
+}
+
+/// Writes what happens in runs as log lines: their beginnings and ends, warnings if they failed, what made them fail,
+/// and anything else of their steps for debugging. Each line has the run, the workflow and the caller. What failed is
+/// told in full, hosts and URLs included, as clients are not told it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogObserver;
 
 impl Observer for LogObserver {
     fn observe(&self, event: &RunEvent<'_>) {
-        let RunEvent { run, workflow, caller, kind } = event;
+        let &RunEvent { run, workflow, caller, ref kind } = event;
         match kind {
             RunEventKind::RunStarted => tracing::info!(%run, %workflow, %caller, "workflow started"),
             RunEventKind::RunCompleted { after, failed_steps } => {
                 tracing::info!(%run, %workflow, %caller, ?after, failed_steps, "workflow completed");
             }
-            RunEventKind::RunFailed { after, reason } => {
+            RunEventKind::RunFailed { after, error } => {
+                let reason = shown(&error.for_operator());
                 tracing::warn!(%run, %workflow, %caller, ?after, reason, "workflow failed");
             }
             RunEventKind::RunCancelled { after } => {
                 tracing::info!(%run, %workflow, %caller, ?after, "workflow cancelled");
             }
-            RunEventKind::RunTimedOut { after } => {
-                tracing::warn!(%run, %workflow, %caller, ?after, "workflow timed out");
+            RunEventKind::RunTimedOut { after, limit } => tracing::warn!(
+                %run, %workflow, %caller, ?after, ?limit,
+                "workflow timed out; raise its `timeout`, or `runs.max_time`, if it may take longer"
+            ),
+            RunEventKind::RunSuspended => {
+                tracing::debug!(%run, %workflow, %caller, "workflow waits for its client");
             }
-            RunEventKind::RunSuspended => tracing::debug!(%run, %workflow, "workflow waits for its client"),
-            RunEventKind::RunResumed => tracing::debug!(%run, %workflow, "workflow waits no longer"),
-            step => observe_step(run, workflow, step),
+            RunEventKind::RunResumed => tracing::debug!(%run, %workflow, %caller, "workflow waits no longer"),
+            RunEventKind::Step { step, kind } => observe_step(event, step, kind),
         }
     }
 }
 
-fn observe_step(run: &str, workflow: &str, kind: &RunEventKind<'_>) {
+fn observe_step(event: &RunEvent<'_>, step: &str, kind: &StepEventKind<'_>) {
+    let &RunEvent { run, workflow, caller, .. } = event;
     match kind {
-        RunEventKind::StepStarted { step } => tracing::debug!(run, workflow, step, "step started"),
-        RunEventKind::StepCompleted { step, after, retries } => {
-            tracing::debug!(run, workflow, step, ?after, retries, "step completed");
+        StepEventKind::Started => tracing::debug!(%run, %workflow, %caller, step, "step started"),
+        StepEventKind::Completed { after, retries } => {
+            tracing::debug!(%run, %workflow, %caller, step, ?after, retries, "step completed");
         }
-        RunEventKind::StepFailed { step, after, retries, reason, is_forgiven } => {
-            tracing::warn!(run, workflow, step, ?after, retries, reason, is_forgiven, "step failed");
+        StepEventKind::Failed { after, retries, error, is_forgiven } => {
+            let reason = shown(&error.for_operator());
+            if *is_forgiven {
+                tracing::debug!(%run, %workflow, %caller, step, ?after, retries, reason, "step failed, and is forgiven");
+            } else {
+                tracing::info!(%run, %workflow, %caller, step, ?after, retries, reason, "step failed");
+            }
         }
-        RunEventKind::StepSkipped { step } => tracing::debug!(run, workflow, step, "step skipped"),
-        _ => {}
+        StepEventKind::Cancelled { after } => {
+            tracing::debug!(%run, %workflow, %caller, step, ?after, "step cancelled");
+        }
+        StepEventKind::Skipped => tracing::debug!(%run, %workflow, %caller, step, "step skipped"),
     }
+}
+
+fn shown(reason: &str) -> String {
+    printable(reason, REASON_LENGTH)
 }
 
 #[cfg(test)]

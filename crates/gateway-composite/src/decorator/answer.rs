@@ -1,17 +1,17 @@
 //! What came of a run, as the result of a `tools/call` (C-15, C-W24).
 
-use gateway_domain::{JsonKind, RawJson, RawObject, printable};
+use gateway_domain::{RawJson, RawObject, printable};
 
 use crate::{
     error::WorkflowError,
     run::WorkflowResult,
-    state::{RunStatus, StepRecord, StepStatus},
+    state::{StepRecord, StepStatus},
 };
 
 /// The text of a run that took too long, always the same (C-15, C-W7).
 const TIMED_OUT: &str = "the workflow timed out: it took longer than it may, and was ended";
 const NOTHING: &str = "the workflow gave no result";
-const NO_OBJECT: &str = "the workflow's output is no JSON object that a result can hold";
+const TOO_DEEP: &str = "the workflow's output is nested too deep for a result to hold it";
 /// The longest text of a failure, in characters: what a tool says of its failure may be long.
 const FAILURE_LENGTH: usize = 4_000;
 /// The longest text of the failure of one step, of which there may be a hundred.
@@ -20,12 +20,10 @@ const STEP_FAILURE_LENGTH: usize = 300;
 /// The result for a run that has ended.
 pub(super) fn of(ended: Option<&WorkflowResult>) -> RawObject {
     let Some(result) = ended else { return failed(NOTHING, None) };
-    match (&result.error, &result.output) {
-        (Some(WorkflowError::TimedOut { .. }), _) => failed(TIMED_OUT, ended),
-        (Some(error), _) => failed(&error.to_string(), ended),
-        (None, _) if result.status == RunStatus::TimedOut => failed(TIMED_OUT, ended),
-        (None, None) => failed(NOTHING, ended),
-        (None, Some(output)) => succeeded(output, result).unwrap_or_else(|| failed(NO_OBJECT, ended)),
+    match &result.outcome {
+        Err(WorkflowError::TimedOut { .. }) => failed(TIMED_OUT, ended),
+        Err(error) => failed(&error.to_string(), ended),
+        Ok(output) => succeeded(output, result).unwrap_or_else(|| failed(TOO_DEEP, ended)),
     }
 }
 
@@ -37,17 +35,14 @@ pub(super) fn failed(reason: &str, ended: Option<&WorkflowResult>) -> RawObject 
     RawObject::parse(result).unwrap_or_default()
 }
 
-/// The output twice, as the protocol wants it. `None`: it is no object, or as deeply nested as a value may be and so
-/// cannot stand in another.
-fn succeeded(output: &RawJson, result: &WorkflowResult) -> Option<RawObject> {
-    if output.kind() != JsonKind::Object {
-        return None;
-    }
+/// The output twice, as the protocol wants it. `None`: it is as deeply nested as a value may be and so cannot stand in
+/// another.
+fn succeeded(output: &RawObject, result: &WorkflowResult) -> Option<RawObject> {
     let remarks = remarks(&result.steps);
     let remarks = (!remarks.is_empty()).then(|| text(&remarks));
     let content = RawJson::array([text(output.as_str())].into_iter().chain(remarks));
     let meta = meta(result);
-    let result = format!(r#"{{"content":{content},"structuredContent":{output},"_meta":{meta}}}"#);
+    let result = format!(r#"{{"content":{content},"structuredContent":{},"_meta":{meta}}}"#, output.raw());
     RawObject::parse(result).ok()
 }
 
@@ -68,11 +63,11 @@ fn meta(result: &WorkflowResult) -> String {
         .map(|step| format!(r#"{{"step":{},"error":{}}}"#, string(&step.id), string(&reason(step))));
     let failed = failed.collect::<Vec<_>>().join(",");
     let skipped = RawJson::array(with(StepStatus::Skipped).map(|step| RawJson::string(&step.id)));
-    let error = result.error.as_ref().map(|error| format!(r#""error":"{}","#, error.kind()));
+    let error = result.outcome.as_ref().err().map(|error| format!(r#""error":"{}","#, error.kind()));
     format!(
         r#"{{"gatewayd/workflow":{{"run":{},"status":"{}",{}"failed":[{failed}],"skipped":{skipped}}}}}"#,
         string(&result.run),
-        result.status.as_str(),
+        result.status().as_str(),
         error.unwrap_or_default(),
     )
 }

@@ -1,8 +1,10 @@
 use std::{
+    collections::BTreeMap,
     fmt::Debug,
     sync::{Arc, Mutex},
 };
 
+use gateway_domain::{DownstreamFault, DownstreamName};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -11,9 +13,11 @@ use tracing::{
 
 use super::*;
 
-/// Remembers the level and the sentence of each line.
+/// Remembers the level, the sentence and the fields of each line.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+struct Lines(Arc<Mutex<Vec<Line>>>);
+
+type Line = (Level, String, BTreeMap<&'static str, String>);
 
 impl Subscriber for Lines {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
@@ -29,9 +33,10 @@ impl Subscriber for Lines {
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut sentence = Sentence::default();
-        event.record(&mut sentence);
-        self.0.lock().unwrap().push((*event.metadata().level(), sentence.0));
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let sentence = fields.0.remove("message").unwrap();
+        self.0.lock().unwrap().push((*event.metadata().level(), sentence, fields.0));
     }
 
     fn enter(&self, _: &span::Id) {}
@@ -40,38 +45,72 @@ impl Subscriber for Lines {
 }
 
 #[derive(Default)]
-struct Sentence(String);
+struct Fields(BTreeMap<&'static str, String>);
 
-impl Visit for Sentence {
+impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == "message" {
-            self.0 = format!("{value:?}");
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+/// The one line of an event.
+fn line(kind: RunEventKind<'_>) -> Line {
+    let lines = Lines::default();
+    let (run, workflow, caller) = ("r".into(), "w".into(), Caller::client("c"));
+    let event = RunEvent { run: &run, workflow: &workflow, caller: &caller, kind };
+    tracing::subscriber::with_default(lines.clone(), || LogObserver.observe(&event));
+    let mut lines = lines.0.lock().unwrap();
+    assert_eq!(lines.len(), 1);
+    lines.remove(0)
+}
+
+fn unreachable() -> StepError {
+    let fault = DownstreamFault::Unreachable { reason: "https://host.example:1/".into() };
+    StepError::Call { tool: "d__t".into(), error: fault.before(&DownstreamName::parse("d").unwrap()) }
+}
+
+#[test]
+fn ends_are_told_to_operators_failures_of_runs_warn_and_steps_are_for_debugging() {
+    use RunEventKind::{
+        RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunSuspended, RunTimedOut,
+    };
+    let (after, limit) = (Duration::from_secs(2), Duration::from_secs(1));
+    let (id, error) = ("a".into(), unreachable());
+    let run_error = WorkflowError::StepFailed { step: "a".into(), cause: Box::new(error.clone()) };
+    let step = |kind| RunEventKind::Step { step: &id, kind };
+    let failed = |is_forgiven| step(StepEventKind::Failed { after, retries: 1, error: &error, is_forgiven });
+    let timed_out = "workflow timed out; raise its `timeout`, or `runs.max_time`, if it may take longer";
+    for (kind, level, sentence) in [
+        (RunStarted, Level::INFO, "workflow started"),
+        (RunCompleted { after, failed_steps: 1 }, Level::INFO, "workflow completed"),
+        (RunFailed { after, error: &run_error }, Level::WARN, "workflow failed"),
+        (RunCancelled { after }, Level::INFO, "workflow cancelled"),
+        (RunTimedOut { after, limit }, Level::WARN, timed_out),
+        (RunSuspended, Level::DEBUG, "workflow waits for its client"),
+        (RunResumed, Level::DEBUG, "workflow waits no longer"),
+        (step(StepEventKind::Started), Level::DEBUG, "step started"),
+        (step(StepEventKind::Completed { after, retries: 0 }), Level::DEBUG, "step completed"),
+        (failed(false), Level::INFO, "step failed"),
+        (failed(true), Level::DEBUG, "step failed, and is forgiven"),
+        (step(StepEventKind::Cancelled { after }), Level::DEBUG, "step cancelled"),
+        (step(StepEventKind::Skipped), Level::DEBUG, "step skipped"),
+    ] {
+        let of_step = matches!(kind, RunEventKind::Step { .. });
+        let (told, said, fields) = line(kind);
+        assert_eq!((told, &*said), (level, sentence));
+        for (field, value) in [("run", "r"), ("workflow", "w"), ("caller", "c")] {
+            assert_eq!(fields.get(field).map(String::as_str), Some(value), "{sentence}");
         }
+        assert_eq!(fields.get("step").map(String::as_str), of_step.then_some("\"a\""), "{sentence}");
     }
 }
 
 #[test]
-fn ends_are_told_to_operators_failures_warn_and_steps_are_for_debugging() {
-    let after = Duration::from_secs(1);
-    let step = "a";
-    let failed = RunEventKind::StepFailed { step, after, retries: 1, reason: "no", is_forgiven: true };
-    for (kind, level, sentence) in [
-        (RunEventKind::RunStarted, Level::INFO, "workflow started"),
-        (RunEventKind::RunCompleted { after, failed_steps: 1 }, Level::INFO, "workflow completed"),
-        (RunEventKind::RunFailed { after, reason: "no" }, Level::WARN, "workflow failed"),
-        (RunEventKind::RunCancelled { after }, Level::INFO, "workflow cancelled"),
-        (RunEventKind::RunTimedOut { after }, Level::WARN, "workflow timed out"),
-        (RunEventKind::RunSuspended, Level::DEBUG, "workflow waits for its client"),
-        (RunEventKind::RunResumed, Level::DEBUG, "workflow waits no longer"),
-        (RunEventKind::StepStarted { step }, Level::DEBUG, "step started"),
-        (RunEventKind::StepCompleted { step, after, retries: 0 }, Level::DEBUG, "step completed"),
-        (failed, Level::WARN, "step failed"),
-        (RunEventKind::StepSkipped { step }, Level::DEBUG, "step skipped"),
-    ] {
-        let lines = Lines::default();
-        let (run, workflow, caller) = ("r".into(), "w".into(), Caller::anonymous());
-        let event = RunEvent { run: &run, workflow: &workflow, caller: &caller, kind };
-        tracing::subscriber::with_default(lines.clone(), || LogObserver.observe(&event));
-        assert_eq!(*lines.0.lock().unwrap(), [(level, sentence.to_owned())]);
-    }
+fn a_timeout_tells_its_limit_and_a_failure_all_of_its_cause() {
+    let (after, limit) = (Duration::from_secs(2), Duration::from_secs(1));
+    let (_, _, fields) = line(RunEventKind::RunTimedOut { after, limit });
+    assert_eq!((&*fields["after"], &*fields["limit"]), ("2s", "1s"));
+    let error = WorkflowError::StepFailed { step: "a".into(), cause: Box::new(unreachable()) };
+    let (_, _, fields) = line(RunEventKind::RunFailed { after, error: &error });
+    assert!(fields["reason"].contains("https://host.example:1/"), "{fields:?}");
 }

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use crate::error::StepError;
+use crate::error::{Quota, StepError};
 
 /// What one run may use up (C-W18).
 #[derive(Debug)]
@@ -14,8 +14,8 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new(max_calls: u64, max_bytes: u64) -> Self {
-        let bytes = Arc::new(Meter::new("bytes of results", max_bytes));
-        Self { calls: Meter::new("calls", max_calls), bytes }
+        let bytes = Arc::new(Meter::new(Quota::Bytes, max_bytes));
+        Self { calls: Meter::new(Quota::Calls, max_calls), bytes }
     }
 
     pub(super) fn charge_call(&self) -> Result<(), StepError> {
@@ -54,13 +54,13 @@ impl Drop for Held {
 /// Counts something up to a limit. What goes beyond it is not counted.
 #[derive(Debug)]
 struct Meter {
-    what: &'static str,
+    what: Quota,
     limit: u64,
     used: AtomicU64,
 }
 
 impl Meter {
-    fn new(what: &'static str, limit: u64) -> Self {
+    fn new(what: Quota, limit: u64) -> Self {
         Self { what, limit, used: AtomicU64::new(0) }
     }
 

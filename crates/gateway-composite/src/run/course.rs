@@ -1,6 +1,6 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use gateway_domain::{RawJson, RawObject};
+use gateway_domain::RawObject;
 use tokio::{
     sync::watch,
     time::{Sleep, timeout},
@@ -13,13 +13,14 @@ use super::{
     members::Members,
     output,
     register::{Entry, Stop},
+    result::status,
     schedule::Schedule,
     scribe,
     shared::Shared,
 };
 use crate::{
-    error::{TemplateError, WorkflowError},
-    state::{RunStatus, StateStore, StepStatus},
+    error::{Quota, TemplateError, WorkflowError},
+    state::{StateStore, StepStatus},
     template::{Scope, WorkflowScope},
 };
 
@@ -53,27 +54,20 @@ impl Course {
             true => outcome,
             false => Err(WorkflowError::Cancelled),
         };
-        let status = status(&outcome);
-        self.ledger.end(status, outcome.as_ref().err());
+        self.ledger.end(&outcome);
         if let Err(error) = scribe.await {
             tracing::error!(run = %self.shared.id, "the record of a run was not kept: {error}");
         }
         drop(self.entry);
-        let (output, error) = match outcome {
-            Ok(output) => (Some(output), None),
-            Err(error) => (None, Some(error)),
-        };
         self.result.send_replace(Some(WorkflowResult {
             run: self.shared.id.clone(),
             workflow: self.shared.workflow.definition.name.clone(),
-            status,
-            output,
-            error,
+            outcome,
             steps: self.ledger.steps(),
         }));
     }
 
-    async fn outcome(&mut self) -> Result<RawJson, WorkflowError> {
+    async fn outcome(&mut self) -> Result<RawObject, WorkflowError> {
         let scope = self.scope()?;
         let mut schedule = Schedule::new(self.shared.clone(), scope);
         let worked = tokio::select! {
@@ -138,18 +132,18 @@ impl Course {
     }
 
     fn too_large(&self) -> WorkflowError {
-        WorkflowError::LimitExceeded { what: "bytes of results", limit: self.shared.config.max_bytes }
+        WorkflowError::LimitExceeded { what: Quota::Bytes, limit: self.shared.config.max_bytes }
     }
 
     /// What the definition says, else the output of the last step in the file that has one (C-W17).
-    fn output(&self, scope: &Scope) -> Result<RawJson, WorkflowError> {
+    fn output(&self, scope: &Scope) -> Result<RawObject, WorkflowError> {
         if let Some(planned) = &self.shared.workflow.output {
-            return Ok(output::build(planned, scope)?.raw().clone());
+            return output::build(planned, scope);
         }
         let done = self.shared.workflow.steps.iter().rev().filter_map(|step| scope.steps.get(&step.id));
         let last =
             done.into_iter().find(|done| done.status == StepStatus::Completed && !done.output.is_empty());
-        Ok(last.map_or_else(RawObject::empty, |done| done.output.clone()).raw().clone())
+        Ok(last.map_or_else(RawObject::empty, |done| done.output.clone()))
     }
 }
 
@@ -157,13 +151,4 @@ fn of_var(name: &str, error: TemplateError) -> WorkflowError {
     let separator = if error.place.is_empty() || error.place.starts_with('[') { "" } else { "." };
     let place = format!("vars.{name}{separator}{}", error.place);
     WorkflowError::Template(TemplateError { place, ..error })
-}
-
-fn status<T>(outcome: &Result<T, WorkflowError>) -> RunStatus {
-    match outcome {
-        Ok(_) => RunStatus::Completed,
-        Err(WorkflowError::Cancelled) => RunStatus::Cancelled,
-        Err(WorkflowError::TimedOut { .. }) => RunStatus::TimedOut,
-        Err(_) => RunStatus::Failed,
-    }
 }

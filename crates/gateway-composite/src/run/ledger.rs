@@ -3,16 +3,22 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gateway_domain::Caller;
+use gateway_domain::{Caller, RawObject, printable};
 use tokio::{sync::watch, time::Instant};
 
-use super::shared::Shared;
+use super::{result::status, shared::Shared};
 use crate::{
-    error::WorkflowError,
-    observe::{Observer, RunEvent, RunEventKind},
+    error::{StepError, WorkflowError},
+    observe::{Observer, RunEvent, RunEventKind, StepEventKind},
     plan::Workflow,
     state::{RunRecord, RunStatus, StepRecord, StepStatus},
 };
+
+/// How much of why a step failed is in the record, in characters: there are a hundred steps in a run, and thousands of
+/// records.
+const STEP_ERROR_LENGTH: usize = 200;
+/// The same of the run itself.
+const ERROR_LENGTH: usize = 1_000;
 
 /// Keeps the record of one run and tells the observer. Nothing else changes either (C-75, C-77).
 pub(super) struct Ledger {
@@ -23,12 +29,35 @@ pub(super) struct Ledger {
     steps_begun: Vec<Option<Instant>>,
 }
 
-/// How a step ended, for the record.
-pub(super) struct StepEnd<'a> {
-    pub(super) status: StepStatus,
-    pub(super) retries: u32,
-    pub(super) error: Option<&'a str>,
-    pub(super) is_forgiven: bool,
+/// How a step ended.
+pub(super) enum StepEnd<'a> {
+    Completed,
+    Skipped,
+    Failed {
+        error: &'a StepError,
+        is_forgiven: bool,
+    },
+    /// It ran when the run ended.
+    Cancelled,
+}
+
+impl StepEnd<'_> {
+    fn status(&self) -> StepStatus {
+        match self {
+            Self::Completed => StepStatus::Completed,
+            Self::Skipped => StepStatus::Skipped,
+            Self::Failed { .. } | Self::Cancelled => StepStatus::Failed,
+        }
+    }
+
+    /// Why it failed, for the record.
+    fn reason(&self) -> Option<String> {
+        match self {
+            Self::Completed | Self::Skipped => None,
+            Self::Failed { error, .. } => Some(printable(&error.to_string(), STEP_ERROR_LENGTH)),
+            Self::Cancelled => Some("it was cancelled".to_owned()),
+        }
+    }
 }
 
 impl Ledger {
@@ -84,53 +113,44 @@ impl Ledger {
     pub(super) fn begin_step(&mut self, at: usize) {
         self.steps_begun[at] = Some(Instant::now());
         self.update(|record| record.steps[at].status = StepStatus::Running);
-        self.tell(RunEventKind::StepStarted { step: &self.step_id(at) });
+        self.tell_step(at, StepEventKind::Started);
     }
 
-    pub(super) fn end_step(&self, at: usize, end: &StepEnd<'_>) {
+    pub(super) fn end_step(&self, at: usize, retries: u32, end: &StepEnd<'_>) {
         self.update(|record| {
             let step = &mut record.steps[at];
-            step.status = end.status;
-            step.retries = end.retries;
-            step.error = end.error.map(str::to_owned);
+            (step.status, step.retries, step.error) = (end.status(), retries, end.reason());
         });
-        let step = &*self.step_id(at);
         let after = self.steps_begun[at].map_or(Duration::ZERO, |begun| begun.elapsed());
-        let &StepEnd { retries, is_forgiven, .. } = end;
-        match (end.status, end.error) {
-            (StepStatus::Skipped, _) => self.tell(RunEventKind::StepSkipped { step }),
-            (_, Some(reason)) => {
-                self.tell(RunEventKind::StepFailed { step, after, retries, reason, is_forgiven });
+        let kind = match *end {
+            StepEnd::Completed => StepEventKind::Completed { after, retries },
+            StepEnd::Skipped => StepEventKind::Skipped,
+            StepEnd::Failed { error, is_forgiven } => {
+                StepEventKind::Failed { after, retries, error, is_forgiven }
             }
-            (_, None) => self.tell(RunEventKind::StepCompleted { step, after, retries }),
-        }
+            StepEnd::Cancelled => StepEventKind::Cancelled { after },
+        };
+        self.tell_step(at, kind);
     }
 
     /// The run has ended. Steps that ran until now are said to have been cancelled.
-    pub(super) fn end(&self, status: RunStatus, error: Option<&WorkflowError>) {
+    pub(super) fn end(&self, outcome: &Result<RawObject, WorkflowError>) {
         for at in 0..self.steps_begun.len() {
             let is_running = self.record.borrow().steps[at].status == StepStatus::Running;
             if is_running {
-                let error = Some("it was cancelled");
-                let end = StepEnd { status: StepStatus::Failed, retries: 0, error, is_forgiven: false };
-                self.end_step(at, &end);
+                self.end_step(at, 0, &StepEnd::Cancelled);
             }
         }
-        let reason = error.map(ToString::to_string);
-        self.update(|record| {
-            record.status = status;
-            record.error.clone_from(&reason);
-        });
-        self.tell_end(status, reason.as_deref().unwrap_or_default());
-    }
-
-    fn tell_end(&self, status: RunStatus, reason: &str) {
+        let reason = outcome.as_ref().err().map(|error| printable(&error.to_string(), ERROR_LENGTH));
+        self.update(|record| (record.status, record.error) = (status(outcome), reason));
         let after = self.elapsed();
-        self.tell(match status {
-            RunStatus::Completed => RunEventKind::RunCompleted { after, failed_steps: self.failed_steps() },
-            RunStatus::Cancelled => RunEventKind::RunCancelled { after },
-            RunStatus::TimedOut => RunEventKind::RunTimedOut { after },
-            _ => RunEventKind::RunFailed { after, reason },
+        self.tell(match outcome {
+            Ok(_) => RunEventKind::RunCompleted { after, failed_steps: self.failed_steps() },
+            Err(WorkflowError::Cancelled) => RunEventKind::RunCancelled { after },
+            Err(WorkflowError::TimedOut { after: limit }) => {
+                RunEventKind::RunTimedOut { after, limit: *limit }
+            }
+            Err(error) => RunEventKind::RunFailed { after, error },
         });
     }
 
@@ -141,6 +161,10 @@ impl Ledger {
 
     fn step_id(&self, at: usize) -> Arc<str> {
         self.record.borrow().steps[at].id.clone()
+    }
+
+    fn tell_step(&self, at: usize, kind: StepEventKind<'_>) {
+        self.tell(RunEventKind::Step { step: &self.step_id(at), kind });
     }
 
     fn update(&self, change: impl FnOnce(&mut RunRecord)) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::RawJson;
+use gateway_domain::RawObject;
 
 use crate::{
     error::WorkflowError,
@@ -14,13 +14,26 @@ pub struct WorkflowResult {
     pub run: Arc<str>,
     /// The workflow's name.
     pub workflow: Arc<str>,
-    /// How it ended.
-    pub status: RunStatus,
-    /// What it came to; an object.
-    pub output: Option<RawJson>,
-    /// Why it came to nothing.
-    pub error: Option<WorkflowError>,
+    /// What it came to, or why it came to nothing.
+    pub outcome: Result<RawObject, WorkflowError>,
     /// Its steps, in the order of the file: which ran, were skipped, or failed and were forgiven (C-W24). Those that
     /// ran when the run ended otherwise have failed as cancelled; those that never began are pending.
     pub steps: Vec<StepRecord>,
+}
+
+impl WorkflowResult {
+    /// The status of the run, which is final (C-52).
+    pub fn status(&self) -> RunStatus {
+        status(&self.outcome)
+    }
+}
+
+/// The status of a run that ends like this.
+pub(super) fn status<T>(outcome: &Result<T, WorkflowError>) -> RunStatus {
+    match outcome {
+        Ok(_) => RunStatus::Completed,
+        Err(WorkflowError::Cancelled) => RunStatus::Cancelled,
+        Err(WorkflowError::TimedOut { .. }) => RunStatus::TimedOut,
+        Err(_) => RunStatus::Failed,
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     register::Stop,
     shared::Shared,
 };
-use crate::{error::WorkflowError, state::RunStatus};
+use crate::error::WorkflowError;
 
 /// How long a question waits for others, so that the client is asked once instead of one after the other.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -91,9 +91,7 @@ impl Run {
         WorkflowResult {
             run: self.shared.id.clone(),
             workflow: self.shared.workflow.definition.name.clone(),
-            status: RunStatus::Failed,
-            output: None,
-            error: Some(WorkflowError::Internal),
+            outcome: Err(WorkflowError::Internal),
             steps: Vec::new(),
         }
     }

@@ -93,56 +93,47 @@ impl Schedule {
         let Some(at) = self.places.remove(&id) else { return Ok(()) };
         let Performed { ending, retries } = performed;
         let skips_remaining = matches!(ending, Ending::Completed { skips_remaining: true, .. });
-        let done = match ending {
+        match ending {
             Ending::Completed { output, content, .. } => {
-                StepScope { status: StepStatus::Completed, output, content, error: None }
+                let done = StepScope { status: StepStatus::Completed, output, content, error: None };
+                ledger.end_step(at, retries, &StepEnd::Completed);
+                self.note(at, done);
             }
-            Ending::Skipped => self.skipped(at),
-            Ending::Failed { error, partial } => self.forgiven(at, &error, partial, retries, ledger)?,
-        };
-        self.note(at, retries, done, ledger);
+            Ending::Skipped => self.skip(at, ledger),
+            Ending::Failed { error, partial } => {
+                let fatal = unforgivable(&self.shared.workflow.steps[at], &error);
+                let is_forgiven = fatal.is_none();
+                ledger.end_step(at, retries, &StepEnd::Failed { error: &error, is_forgiven });
+                fatal.map_or(Ok(()), Err)?;
+                self.note(at, self.forgiven(at, &error, partial));
+            }
+        }
         self.agenda.done(at);
         if skips_remaining {
             for at in self.agenda.drop_rest() {
-                let skipped = self.skipped(at);
-                self.note(at, 0, skipped, ledger);
+                self.skip(at, ledger);
             }
         }
         Ok(())
     }
 
-    fn skipped(&self, at: usize) -> StepScope {
+    fn skip(&mut self, at: usize, ledger: &Ledger) {
         let output = self.shared.workflow.steps[at].default_results.clone().unwrap_or_default();
-        StepScope { status: StepStatus::Skipped, output, content: None, error: None }
+        ledger.end_step(at, 0, &StepEnd::Skipped);
+        self.note(at, StepScope { status: StepStatus::Skipped, output, content: None, error: None });
     }
 
-    /// What a failed step leaves behind (C-49, C-63).
-    ///
-    /// # Errors
-    /// Its failure ends the run.
-    fn forgiven(
-        &self,
-        at: usize,
-        error: &StepError,
-        partial: Option<RawObject>,
-        retries: u32,
-        ledger: &Ledger,
-    ) -> Result<StepScope, WorkflowError> {
-        let (step, status, reason) = (&self.shared.workflow.steps[at], StepStatus::Failed, error.to_string());
-        if let Some(fatal) = unforgivable(step, error) {
-            ledger.end_step(at, &StepEnd { status, retries, error: Some(&reason), is_forgiven: false });
-            return Err(fatal);
-        }
-        let output = step.default_results.clone().or(partial).unwrap_or_default();
-        Ok(StepScope { status, output, content: None, error: Some(reason) })
+    /// What a step leaves behind whose failure does not end the run (C-49, C-63).
+    fn forgiven(&self, at: usize, error: &StepError, partial: Option<RawObject>) -> StepScope {
+        let default = self.shared.workflow.steps[at].default_results.clone();
+        let output = default.or(partial).unwrap_or_default();
+        StepScope { status: StepStatus::Failed, output, content: None, error: Some(error.to_string()) }
     }
 
     /// A step is done; others may see what it came to.
-    fn note(&mut self, at: usize, retries: u32, done: StepScope, ledger: &Ledger) {
-        let (id, status, error) =
-            (self.shared.workflow.steps[at].id.clone(), done.status, done.error.as_deref());
-        ledger.end_step(at, &StepEnd { status, retries, error, is_forgiven: true });
-        self.shared.progress.done(&id, status.as_str());
+    fn note(&mut self, at: usize, done: StepScope) {
+        let id = self.shared.workflow.steps[at].id.clone();
+        self.shared.progress.done(&id, done.status.as_str());
         // Steps that run keep what they saw when they began.
         Arc::make_mut(&mut self.scope.steps).insert(id, Arc::new(done));
         self.scope.workflow.step_count = self.scope.steps.len();
@@ -169,9 +160,7 @@ fn broken(error: &JoinError) -> Performed {
 fn unforgivable(step: &PlannedStep, error: &StepError) -> Option<WorkflowError> {
     let failed = || WorkflowError::StepFailed { step: step.id.clone(), cause: Box::new(error.clone()) };
     match root(error) {
-        StepError::LimitExceeded { what, limit } => {
-            Some(WorkflowError::LimitExceeded { what, limit: *limit })
-        }
+        &StepError::LimitExceeded { what, limit } => Some(WorkflowError::LimitExceeded { what, limit }),
         StepError::Internal => Some(failed()),
         _ => (step.on_error.action != ErrorAction::Continue).then(failed),
     }

@@ -78,9 +78,7 @@ fn result() -> WorkflowResult {
     WorkflowResult {
         run: "r-1".into(),
         workflow: "w".into(),
-        status: RunStatus::Completed,
-        output: None,
-        error: None,
+        outcome: Ok(RawObject::empty()),
         steps: Vec::new(),
     }
 }
@@ -152,9 +150,9 @@ async fn only_calls_of_workflows_do_not_reach_the_session() {
 
 #[tokio::test]
 async fn a_result_is_there_as_text_and_as_it_is() {
-    let output = RawJson::parse(r#"{"n":9007199254740993,"s":"\"x\"","f":1.0}"#).expect("JSON");
+    let outcome = Ok(RawObject::parse(r#"{"n":9007199254740993,"s":"\"x\"","f":1.0}"#).expect("JSON"));
     check(
-        executed(Ok(Executed::Ended(Some(WorkflowResult { output: Some(output), ..result() })))).await,
+        executed(Ok(Executed::Ended(Some(WorkflowResult { outcome, ..result() })))).await,
         concat!(
             r#"{"content":[{"type":"text","text":"{\"n\":9007199254740993,\"s\":\"\\\"x\\\"\",\"f\":1.0}"}],"#,
             r#""structuredContent":{"n":9007199254740993,"s":"\"x\"","f":1.0},"#,
@@ -170,9 +168,8 @@ async fn steps_that_failed_or_were_skipped_show_in_the_result() {
         step("b", StepStatus::Failed, Some("tool `d__t` failed: \"no\"\nat all")),
         step("c", StepStatus::Skipped, None),
     ];
-    let output = Some(RawObject::empty().raw().clone());
     check(
-        executed(Ok(Executed::Ended(Some(WorkflowResult { output, steps, ..result() })))).await,
+        executed(Ok(Executed::Ended(Some(WorkflowResult { steps, ..result() })))).await,
         concat!(
             r#"{"content":[{"type":"text","text":"{}"},"#,
             r#"{"type":"text","text":"step `b` failed: tool `d__t` failed: \"no\" at all\nstep `c` was skipped"}],"#,
@@ -191,59 +188,32 @@ async fn whatever_goes_wrong_is_a_result_that_says_so() {
     let nothing = "the workflow gave no result";
     check(executed(Ok(Executed::Ended(None))).await, &failed(nothing, ""));
     let meta = |status: &str, error: &str| {
-        let error = if error.is_empty() { String::new() } else { format!(r#""error":"{error}","#) };
         format!(
             r#","_meta":{{"gatewayd/workflow":{{"run":"r-1","status":"{status}",{error}"failed":[],"skipped":[]}}}}"#
         )
     };
     let timed_out = "the workflow timed out: it took longer than it may, and was ended";
-    let no_object = "the workflow's output is no JSON object that a result can hold";
+    let timed_out = failed(timed_out, &meta("timed_out", r#""error":"workflow_timeout","#));
     let after = |seconds| WorkflowError::TimedOut { after: Duration::from_secs(seconds) };
-    let with_output = |text: &str| Some(RawJson::parse(text.to_owned()).expect("JSON"));
     // As deep as a value may be: in a result it would be deeper.
     let depth = gateway_domain::DEPTH_LIMIT - 1;
     let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(depth), "]".repeat(depth));
-    for (result, expected) in [
-        (result(), failed(nothing, &meta("completed", ""))),
-        (
-            WorkflowResult { status: RunStatus::TimedOut, error: Some(after(1)), ..result() },
-            failed(timed_out, &meta("timed_out", "workflow_timeout")),
-        ),
+    let too_deep = "the workflow's output is nested too deep for a result to hold it";
+    for (outcome, expected) in [
+        (Err(after(1)), timed_out.clone()),
         // The same text however long it took.
+        (Err(after(1800)), timed_out),
         (
-            WorkflowResult { status: RunStatus::TimedOut, error: Some(after(1800)), ..result() },
-            failed(timed_out, &meta("timed_out", "workflow_timeout")),
+            Err(WorkflowError::Cancelled),
+            failed("the workflow was cancelled", &meta("cancelled", r#""error":"workflow_cancelled","#)),
         ),
         (
-            WorkflowResult {
-                status: RunStatus::Cancelled,
-                error: Some(WorkflowError::Cancelled),
-                ..result()
-            },
-            failed("the workflow was cancelled", &meta("cancelled", "workflow_cancelled")),
+            Err(WorkflowError::InvalidParameters { reason: "no \"n\"".into() }),
+            failed(r#"invalid arguments: no \"n\""#, &meta("failed", r#""error":"invalid_parameters","#)),
         ),
-        (
-            WorkflowResult {
-                status: RunStatus::Failed,
-                output: with_output("{}"),
-                error: Some(WorkflowError::InvalidParameters { reason: "no \"n\"".into() }),
-                ..result()
-            },
-            failed(r#"invalid arguments: no \"n\""#, &meta("failed", "invalid_parameters")),
-        ),
-        (
-            WorkflowResult { output: with_output("[1]"), ..result() },
-            failed(no_object, &meta("completed", "")),
-        ),
-        (
-            WorkflowResult { output: with_output("null"), ..result() },
-            failed(no_object, &meta("completed", "")),
-        ),
-        (
-            WorkflowResult { output: with_output(&deep), ..result() },
-            failed(no_object, &meta("completed", "")),
-        ),
+        (Ok(RawObject::parse(deep).expect("an object")), failed(too_deep, &meta("completed", ""))),
     ] {
+        let result = WorkflowResult { outcome, ..result() };
         check(executed(Ok(Executed::Ended(Some(result)))).await, &expected);
     }
 }
@@ -271,8 +241,7 @@ async fn texts_of_failures_are_cut() {
     let long = "é".repeat(10_000);
     let error = WorkflowError::InvalidParameters { reason: long.clone() };
     let outcome = executed(Ok(Executed::Ended(Some(WorkflowResult {
-        status: RunStatus::Failed,
-        error: Some(error),
+        outcome: Err(error),
         steps: vec![step("a", StepStatus::Failed, Some(&long))],
         ..result()
     }))));

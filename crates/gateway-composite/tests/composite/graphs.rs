@@ -144,7 +144,7 @@ proptest! {
             (end(begin(&nodes, limit, &tools).1).await, since)
         });
         let (result, since) = result;
-        prop_assert_eq!(result.status, RunStatus::Completed);
+        prop_assert_eq!(result.status(), RunStatus::Completed);
         prop_assert_eq!(tools.most(), expected.most);
         for (at, node) in nodes.iter().enumerate() {
             let seen = tools.seen_of(&format!("s{at}"));
@@ -171,11 +171,11 @@ proptest! {
         });
         prop_assert_eq!(tools.running(), 0);
         prop_assert_eq!(&record.steps, &result.steps);
-        prop_assert_eq!(record.status, result.status);
-        match (expected.fatal, &result.error) {
-            (None, None) => prop_assert_eq!(result.status, RunStatus::Completed),
-            (Some(at), Some(WorkflowError::StepFailed { step, .. })) => {
-                prop_assert_eq!(result.status, RunStatus::Failed);
+        prop_assert_eq!(record.status, result.status());
+        match (expected.fatal, &result.outcome) {
+            (None, Ok(_)) => {}
+            (Some(at), Err(WorkflowError::StepFailed { step, .. })) => {
+                prop_assert_eq!(result.status(), RunStatus::Failed);
                 prop_assert_eq!(&**step, format!("s{at}"));
             }
             other => prop_assert!(false, "{other:?}"),

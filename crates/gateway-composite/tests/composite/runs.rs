@@ -10,8 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_composite::{
-    Composer, ComposerConfig, MemoryStore, Observer, RoutingTable, Run, RunContext, RunEvent, RunEventKind,
-    RunRecord, RunStatus, StateError, StateStore, StepError, StepStatus, Turn, WorkflowError, WorkflowResult,
+    Composer, ComposerConfig, MemoryStore, Observer, Quota, RoutingTable, Run, RunContext, RunEvent,
+    RunEventKind, RunRecord, RunStatus, StateError, StateStore, StepError, StepEventKind, StepStatus, Turn,
+    WorkflowError, WorkflowResult,
 };
 use gateway_domain::{
     Call, CallerError, Dispatcher, Error, Event, EventSink, OfferedTool, Outcome, RawObject,
@@ -80,7 +81,7 @@ async fn a_step_starts_when_its_own_dependencies_are_done() {
         step("c", &["a"], r#"{"ms":10}"#, ""),
     ];
     let (result, tools) = run(&steps, "").await;
-    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.status(), RunStatus::Completed);
     assert!(tools.seen_of("c")[0].until < tools.seen_of("b")[0].until);
 }
 
@@ -96,7 +97,7 @@ async fn the_output_is_that_of_the_last_step_in_the_file_that_has_one() {
         [(&steps[..], r#"{"id":"b"}"#), (&steps[..1], r#"{"id":"a"}"#), (&steps[2..], "{}")]
     {
         let (result, _) = run(steps, "").await;
-        assert_eq!(result.output.unwrap().as_str(), output);
+        assert_eq!(result.outcome.unwrap().as_str(), output);
     }
 }
 
@@ -109,7 +110,7 @@ async fn what_is_skipped_is_done_for_those_that_depend_on_it() {
     ];
     let (result, _) = run(&steps, "").await;
     assert_eq!(statuses(&result), [StepStatus::Skipped, StepStatus::Completed]);
-    assert_eq!(result.output.unwrap().as_str(), r#"{"id":"default of skipped"}"#);
+    assert_eq!(result.outcome.unwrap().as_str(), r#"{"id":"default of skipped"}"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +122,7 @@ async fn retries_are_counted() {
         ("always", 3, 2, RunStatus::Failed),
     ] {
         let (result, tools) = run(&[step("a", &[], &format!(r#"{{"fail":"{fail}"}}"#), retry)], "").await;
-        assert_eq!((result.status, result.steps[0].retries), (status, retries), "{fail}");
+        assert_eq!((result.status(), result.steps[0].retries), (status, retries), "{fail}");
         assert_eq!(tools.seen().len(), calls, "{fail}");
     }
 }
@@ -131,8 +132,8 @@ async fn a_run_ends_with_its_time_and_so_do_its_calls() {
     let steps = [step("a", &[], r#"{"ms":1000}"#, ""), step("b", &[], r#"{"ms":90000}"#, "")];
     let since = Instant::now();
     let (result, tools) = run(&steps, r#","timeout":"10s""#).await;
-    assert_eq!(result.status, RunStatus::TimedOut);
-    assert_eq!(result.error, Some(WorkflowError::TimedOut { after: Duration::from_secs(10) }));
+    assert_eq!(result.status(), RunStatus::TimedOut);
+    assert_eq!(result.outcome, Err(WorkflowError::TimedOut { after: Duration::from_secs(10) }));
     assert_eq!(statuses(&result), [StepStatus::Completed, StepStatus::Failed]);
     assert_eq!(since.elapsed().as_secs(), 10);
     assert_eq!(tools.running(), 0);
@@ -147,7 +148,7 @@ async fn no_definition_may_exceed_the_longest_time_and_questions_count() {
     assert_eq!(asks(&mut run).await, ["q.question"]);
     sleep(Duration::from_secs(6)).await;
     assert!(run.is_over());
-    assert_eq!(end(&mut run).await.error, Some(WorkflowError::TimedOut { after: max_time }));
+    assert_eq!(end(&mut run).await.outcome, Err(WorkflowError::TimedOut { after: max_time }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,8 +163,8 @@ async fn arguments_that_do_not_fit_end_the_run_before_anything_is_called() {
         match id {
             Some(id) => assert_eq!(tools.seen()[0].arguments.get("id").unwrap().as_str(), id),
             None => {
-                assert!(matches!(result.error, Some(WorkflowError::InvalidParameters { .. })), "{result:?}");
-                assert_eq!(result.status, RunStatus::Failed);
+                assert!(matches!(result.outcome, Err(WorkflowError::InvalidParameters { .. })), "{result:?}");
+                assert_eq!(result.status(), RunStatus::Failed);
                 assert!(tools.seen().is_empty());
             }
         }
@@ -174,9 +175,9 @@ async fn arguments_that_do_not_fit_end_the_run_before_anything_is_called() {
 async fn vars_are_computed_once_and_say_where_they_fail() {
     let steps = [step("a", &[], r#"{"id":"{{ vars.two }}"}"#, "")];
     let (result, _) = run(&steps, r#","vars":{"two":"{{ 1 + 1 }}"}"#).await;
-    assert_eq!(result.output.unwrap().as_str(), r#"{"id":2}"#);
+    assert_eq!(result.outcome.unwrap().as_str(), r#"{"id":2}"#);
     let (result, tools) = run(&steps, r#","vars":{"two":{"deep":["{{ params.none }}"]}}"#).await;
-    let Some(WorkflowError::Template(error)) = result.error else { panic!("{result:?}") };
+    let Err(WorkflowError::Template(error)) = result.outcome else { panic!("{result:?}") };
     assert_eq!(error.place, "vars.two.deep[0]");
     assert!(tools.seen().is_empty());
 }
@@ -187,13 +188,13 @@ async fn a_run_that_comes_to_a_bound_ends_whatever_is_forgiven() {
     let steps = ["a", "b", "c"].map(|id| step(id, &[], r#"{"id":"12345"}"#, forgiven));
     let default = ComposerConfig::default;
     for (config, what, limit) in [
-        (ComposerConfig { max_calls: 2, ..default() }, "calls", 2),
-        (ComposerConfig { max_bytes: 60, ..default() }, "bytes of results", 60),
+        (ComposerConfig { max_calls: 2, ..default() }, Quota::Calls, 2),
+        (ComposerConfig { max_bytes: 60, ..default() }, Quota::Bytes, 60),
     ] {
         let tools = Tools::default();
         let result = end(&mut begin(&composer(&tools, config), &tools, &steps, "")).await;
-        assert_eq!(result.error, Some(WorkflowError::LimitExceeded { what, limit }));
-        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(result.outcome, Err(WorkflowError::LimitExceeded { what, limit }));
+        assert_eq!(result.status(), RunStatus::Failed);
     }
 }
 
@@ -244,7 +245,7 @@ async fn a_composer_can_be_closed_while_results_are_held() {
     let mut run = begin(&composer, &tools, &steps, "");
     sleep(Duration::from_secs(1)).await;
     timeout(Duration::from_secs(1), composer.close()).await.unwrap();
-    assert_eq!(end(&mut run).await.status, RunStatus::Completed);
+    assert_eq!(end(&mut run).await.status(), RunStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,8 +258,8 @@ async fn cancelling_ends_what_runs_and_is_an_error_afterwards() {
     assert_eq!(composer.active().await.unwrap().len(), 1);
     composer.cancel(&id).await.unwrap();
     let result = end(&mut run).await;
-    assert_eq!((result.status, &result.error), (RunStatus::Cancelled, &Some(WorkflowError::Cancelled)));
-    assert_eq!((result.output, tools.running()), (None, 0));
+    assert_eq!(result.status(), RunStatus::Cancelled);
+    assert_eq!((result.outcome, tools.running()), (Err(WorkflowError::Cancelled), 0));
     assert_eq!(composer.status(&id).await.unwrap().status, RunStatus::Cancelled);
     assert!(composer.active().await.unwrap().is_empty());
     let ended = StateError::Ended { id: id.clone(), status: RunStatus::Cancelled };
@@ -276,7 +277,7 @@ async fn a_composer_that_is_closed_has_no_runs_and_takes_none() {
     sleep(Duration::from_millis(10)).await;
     composer.close().await;
     assert_eq!(tools.running(), 0);
-    assert_eq!(end(&mut run).await.status, RunStatus::Cancelled);
+    assert_eq!(end(&mut run).await.status(), RunStatus::Cancelled);
     let refused = composer.begin(workflow(&steps, ""), RawObject::empty(), context(&tools, "c", "{}"));
     assert_eq!(refused.unwrap_err(), CallerError::SessionClosed.into());
 }
@@ -307,7 +308,7 @@ async fn many_runs_that_end_are_cancelled_and_dropped_at_once_leave_nothing_behi
                 }
             }
             let status = if number % 3 == 0 { RunStatus::Cancelled } else { RunStatus::Completed };
-            assert_eq!(end(&mut run).await.status, status);
+            assert_eq!(end(&mut run).await.status(), status);
             assert_eq!(composer.status(run.id()).await.unwrap().status, status);
         });
     }
@@ -325,7 +326,7 @@ async fn a_step_that_panics_fails_the_run_and_is_not_forgiven() {
     let steps = [step("a", &[], r#"{"fail":"panic"}"#, forgiven), step("b", &[], r#"{"ms":1000}"#, "")];
     let (result, tools) = run(&steps, "").await;
     let cause = Box::new(StepError::Internal);
-    assert_eq!(result.error, Some(WorkflowError::StepFailed { step: "a".into(), cause }));
+    assert_eq!(result.outcome, Err(WorkflowError::StepFailed { step: "a".into(), cause }));
     assert_eq!(tools.running(), 0);
 }
 
@@ -385,8 +386,8 @@ async fn questions_are_asked_together_and_again_until_they_are_answered() {
     run.answer(&object(r#"{"p.question":{"action":"accept","content":{}}}"#), exchange(FORMS));
     assert!(run.is_over());
     let result = end(&mut run).await;
-    assert_eq!(result.output.unwrap().as_str(), r#"{"id":"accept true"}"#);
-    assert_eq!(end(&mut run).await.status, RunStatus::Completed);
+    assert_eq!(result.outcome.unwrap().as_str(), r#"{"id":"accept true"}"#);
+    assert_eq!(end(&mut run).await.status(), RunStatus::Completed);
 }
 
 async fn run_id(composer: &Composer) -> String {
@@ -403,7 +404,7 @@ async fn a_question_that_nobody_answers_is_taken_back() {
     assert!(!run.is_over());
     sleep(Duration::from_secs(31)).await;
     assert!(run.is_over());
-    assert_eq!(end(&mut run).await.output.unwrap().as_str(), r#"{"action":"cancel"}"#);
+    assert_eq!(end(&mut run).await.outcome.unwrap().as_str(), r#"{"action":"cancel"}"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -442,8 +443,8 @@ async fn steps_that_have_not_begun_are_skipped_when_an_answer_says_so() {
     let result = end(&mut run).await;
     use StepStatus::{Completed, Skipped};
     assert_eq!(statuses(&result), [Completed, Completed, Skipped, Skipped]);
-    assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(result.output.unwrap().as_str(), r#"{"id":"a"}"#);
+    assert_eq!(result.status(), RunStatus::Completed);
+    assert_eq!(result.outcome.unwrap().as_str(), r#"{"id":"a"}"#);
 }
 
 /// Fails, or never comes to an end, or breaks off.
@@ -484,7 +485,7 @@ async fn a_store_that_does_not_work_fails_no_run_and_holds_it_up_for_5_seconds_a
         let steps = [step("a", &[], r#"{"ms":10}"#, ""), step("b", &["a"], r#"{"ms":10}"#, "")];
         let since = Instant::now();
         let result = end(&mut begin(&composer, &tools, &steps, "")).await;
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.status(), RunStatus::Completed);
         assert_eq!(since.elapsed().as_secs(), seconds);
         assert!(tools.seen_of("b")[0].from - since < Duration::from_millis(20));
     }
@@ -545,14 +546,16 @@ impl Observer for Heard {
     fn observe(&self, event: &RunEvent<'_>) {
         assert_eq!(event.caller.to_string(), "c");
         let text = match &event.kind {
-            RunEventKind::StepCompleted { step, after, retries } => {
+            RunEventKind::Step { step, kind: StepEventKind::Completed { after, retries } } => {
                 format!("{step} completed after {} ms, {retries} retries", after.as_millis() / 10 * 10)
             }
-            RunEventKind::StepFailed { step, is_forgiven, reason, .. } => {
-                format!("{step} failed, {is_forgiven}: {reason}")
+            RunEventKind::Step { step, kind: StepEventKind::Failed { is_forgiven, error, .. } } => {
+                format!("{step} failed, {is_forgiven}: {error}")
             }
+            RunEventKind::Step { step, kind: StepEventKind::Cancelled { .. } } => format!("{step} cancelled"),
+            RunEventKind::Step { step, kind } => format!("{step} {kind:?}"),
             RunEventKind::RunCompleted { failed_steps, .. } => format!("completed, {failed_steps} failed"),
-            RunEventKind::RunFailed { reason, .. } => format!("failed: {reason}"),
+            RunEventKind::RunFailed { error, .. } => format!("failed: {error}"),
             RunEventKind::RunCancelled { .. } => "cancelled".to_owned(),
             RunEventKind::RunTimedOut { .. } => "timed out".to_owned(),
             other => format!("{other:?}"),
@@ -588,12 +591,12 @@ async fn an_observer_hears_of_everything_in_order() {
         std::mem::take(&mut *heard.0.lock().unwrap()),
         [
             "RunStarted",
-            r#"StepStarted { step: "a" }"#,
+            "a Started",
             "a completed after 50 ms, 0 retries",
-            r#"StepStarted { step: "b" }"#,
+            "b Started",
             "b failed, true: tool `t__work` failed: it failed",
-            r#"StepStarted { step: "c" }"#,
-            r#"StepSkipped { step: "c" }"#,
+            "c Started",
+            "c Skipped",
             "completed, 1 failed",
         ]
     );
@@ -601,13 +604,17 @@ async fn an_observer_hears_of_everything_in_order() {
     assert_eq!(
         heard.0.lock().unwrap()[7..],
         [
-            r#"StepStarted { step: "d" }"#,
-            r#"StepStarted { step: "e" }"#,
+            "d Started",
+            "e Started",
             "e failed, false: tool `t__work` failed: it failed",
-            "d failed, false: it was cancelled",
+            "d cancelled",
             "failed: step `e` failed: tool `t__work` failed: it failed",
         ]
     );
+}
+
+fn is_completed_step(kind: &RunEventKind<'_>) -> bool {
+    matches!(kind, RunEventKind::Step { kind: StepEventKind::Completed { .. }, .. })
 }
 
 /// Hears the end of a run, and looks at what still runs then; or does not bear to hear it.
@@ -622,7 +629,7 @@ impl Observer for Auditor {
         if matches!(event.kind, RunEventKind::RunCancelled { .. } | RunEventKind::RunTimedOut { .. }) {
             *self.running.lock().unwrap() = Some(self.tools.running());
         }
-        assert!(!(self.panics && matches!(event.kind, RunEventKind::StepCompleted { .. })), "no nerves");
+        assert!(!(self.panics && is_completed_step(&event.kind)), "no nerves");
     }
 }
 
@@ -704,7 +711,7 @@ async fn a_run_that_breaks_off_ends_as_a_failure_and_leaves_nothing_behind() {
     let steps = [step("a", &[], "{}", ""), step("b", &[], r#"{"ms":5000}"#, "")];
     let mut run = begin(&composer, &tools, &steps, "");
     let result = end(&mut run).await;
-    assert_eq!((result.status, result.error), (RunStatus::Failed, Some(WorkflowError::Internal)));
+    assert_eq!((result.status(), result.outcome), (RunStatus::Failed, Err(WorkflowError::Internal)));
     sleep(Duration::from_millis(1)).await;
     assert_eq!(tools.running(), 0);
     let record = composer.status(run.id()).await.unwrap();
@@ -771,7 +778,7 @@ async fn the_tools_of_a_run_are_those_that_were_there_when_it_began() {
         assert_eq!(tools.seen().len(), if was_there { 2 } else { 0 });
         let cause = Box::new(StepError::UnknownTool { tool: "t__work".into() });
         let error = WorkflowError::StepFailed { step: "a".into(), cause };
-        assert_eq!(result.error, (!was_there).then_some(error));
+        assert_eq!(result.outcome.err(), (!was_there).then_some(error));
         assert_eq!(*table.asked.lock().unwrap(), ["t__work"]);
     }
 }

@@ -47,15 +47,12 @@ fn define(text: &str) {
 
 fn evaluate(template: &str) {
     let Some(result) = run(template) else { return };
-    match (result.status, result.error) {
-        (RunStatus::Completed, None) => {
-            let output = result.output.map_or_else(RawObject::empty, |output| {
-                RawObject::try_from(output).unwrap_or_else(|error| panic!("the output is an object: {error}"))
-            });
+    match result.outcome {
+        Ok(output) => {
             assert!(output.get("list").is_some_and(|list| list.elements(1).is_some()), "{output:?}");
         }
-        (_, Some(WorkflowError::Template(error))) => assert!(!error.reason.is_empty()),
-        (status, error) => panic!("{template:?} ended as {status:?}: {error:?}"),
+        Err(WorkflowError::Template(error)) => assert!(!error.reason.is_empty()),
+        Err(error) => panic!("{template:?} failed: {error:?}"),
     }
 }
 

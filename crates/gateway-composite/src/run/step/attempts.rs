@@ -95,6 +95,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::error::Quota;
 
     fn retry(retry_count: u32, retry_delay: Option<Duration>) -> OnError {
         OnError { action: ErrorAction::Retry, retry_count, retry_delay, retry_unsafe: false }
@@ -165,7 +166,7 @@ mod tests {
             (call(CallerError::Cancelled), false, false),
             (call(CallerError::InvalidParams { reason: String::new() }), false, false),
             (StepError::UnknownTool { tool: "d__t".into() }, false, false),
-            (StepError::LimitExceeded { what: "calls", limit: 1 }, false, false),
+            (StepError::LimitExceeded { what: Quota::Calls, limit: 1 }, false, false),
             (StepError::Declined, false, false),
         ];
         for (error, repeatable, other) in rows {

@@ -144,9 +144,9 @@ impl Told {
         Self {
             calls,
             asked,
-            status: ended.status.as_str().to_owned(),
-            output: ended.output.as_ref().map(ToString::to_string),
-            error: ended.error.as_ref().map(ToString::to_string),
+            status: ended.status().as_str().to_owned(),
+            output: ended.outcome.as_ref().ok().map(|output| output.as_str().to_owned()),
+            error: ended.outcome.as_ref().err().map(ToString::to_string),
             steps: ended.steps.iter().map(step).collect(),
         }
     }

@@ -17,7 +17,7 @@ fn case(text: &str) -> (Case, Script) {
 async fn ended(case: &Case, script: &Script) -> RunStatus {
     let mut run = case.begin(script, case.exchange(Era::Modern));
     match run.next().await {
-        Turn::Ended(ended) => ended.status,
+        Turn::Ended(ended) => ended.status(),
         Turn::Asks(questions) => panic!("it asks {questions:?}"),
     }
 }
@@ -140,7 +140,7 @@ proptest! {
         let output = runtime.block_on(async {
             let mut run = case.begin(&script, case.exchange(Era::Modern));
             let Turn::Ended(ended) = run.next().await else { panic!("it asks") };
-            ended.output.expect("an output")
+            ended.outcome.expect("an output")
         });
         let iteration = |n| {
             format!(r#"{{"index":{n},"item":{n},"status":"completed","output":{{"echo":{{"n":{n}}}}},"error":null}}"#)
