@@ -39,7 +39,7 @@ pub struct ComposerConfig {
     pub max_time: Duration,
     /// Whether there is anybody who can put questions to clients (C-40). Yes.
     pub can_ask: bool,
-    /// Whether a question that a step's tool asks is shown with the tool's downstream in front.
+    /// Whether a question that a step's tool asks is shown with the tool's downstream in front. Yes.
     pub label_questions: bool,
 }
 
@@ -108,13 +108,16 @@ impl Composer {
         Self { observer: Some(observer), ..self }
     }
 
-    /// Begins a run. Arguments that are missing take their defaults, and all are checked (C-42, C-W8). Must be called
-    /// within a tokio runtime; the run goes on by itself until it ends or is dropped.
+    /// Begins a run. Arguments that are missing take their defaults, and all are checked (C-42, C-W8). The run
+    /// goes on by itself until it ends or is dropped.
     ///
     /// # Errors
     /// [`CallerError::Overloaded`] if there are too many runs, [`CallerError::MissingCapability`] if it is certain
     /// that the user has to be asked and cannot, [`CallerError::SessionClosed`] after [`Self::close`]. Arguments that
     /// do not fit end the run at once instead.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with time.
     pub fn begin(
         &self,
         workflow: Arc<Workflow>,
@@ -149,7 +152,7 @@ impl Composer {
         Ok(run)
     }
 
-    /// What is known about a run.
+    /// What is known about a run. Cancel-safe: it only looks.
     ///
     /// # Errors
     /// The id is empty, it is not known, or the store fails.
@@ -160,7 +163,7 @@ impl Composer {
         }
     }
 
-    /// The runs that have not ended, oldest first.
+    /// The runs that have not ended, oldest first. Cancel-safe: it only looks.
     ///
     /// # Errors
     /// The store fails.
@@ -174,10 +177,11 @@ impl Composer {
         Ok(records)
     }
 
-    /// Cancels a run: what its steps have called is cancelled too (C-W2).
+    /// Cancels a run: what its steps have called is cancelled too (C-W2). Does not wait until it has ended. Cancel-safe:
+    /// a run that goes on here is cancelled before anything is waited for.
     ///
     /// # Errors
-    /// It is not known here, or has ended (C-76).
+    /// The id is empty, it is not known here, it has ended (C-76), or the store fails.
     pub async fn cancel(&self, id: &str) -> Result<(), StateError> {
         let ended = |status| StateError::Ended { id: id.into(), status };
         if let Some(running) = self.register.get(id) {
@@ -191,7 +195,9 @@ impl Composer {
         }
     }
 
-    /// Cancels all runs, takes no more, and waits until none is left.
+    /// Cancels all runs, takes no more, and waits until all have ended, which takes each 10 seconds at most: 5 for calls
+    /// to let go, and 5 for its record. A [`Run`] that is still held is not waited for. Cancel-safe: dropped, only
+    /// nobody waits.
     pub async fn close(&self) {
         self.register.close().await;
     }

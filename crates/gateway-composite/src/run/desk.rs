@@ -6,7 +6,8 @@ use std::{
 use gateway_domain::{RawJson, RawObject};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-/// How many questions of one run are open at once; others wait for their turn.
+/// How many questions of one run are open at once; others wait for their turn. Nobody reads more at a time, and all of
+/// them go to the client in one answer; a tool may ask as many at once.
 const MAX_OPEN: u32 = 16;
 
 /// Where the steps of a run leave questions for the client.

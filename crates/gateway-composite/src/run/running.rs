@@ -12,7 +12,8 @@ use super::{
 };
 use crate::error::WorkflowError;
 
-/// How long a question waits for others, so that the client is asked once instead of one after the other.
+/// How long a question waits for others, so that the client is asked once instead of one after the other. Steps that
+/// begin together ask within milliseconds of one another, and nobody notices 20 of them before a question.
 const GATHERING: Duration = Duration::from_millis(20);
 
 /// A run. Dropping it cancels the run, and what its steps have called. Held, it counts as a run, also when it has

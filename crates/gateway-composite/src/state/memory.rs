@@ -16,7 +16,7 @@ use super::{RunRecord, StateError, StateStore};
 /// How often ended runs are looked for (C-74).
 const CLEANUP_EVERY: Duration = Duration::from_secs(5 * 60);
 
-/// How long an ended run is remembered (C-74).
+/// How long an ended run is remembered (C-74): long enough for somebody to look why it failed.
 const KEEP: Duration = Duration::from_secs(60 * 60);
 
 /// How many records there may be. Beyond that ended runs go, those that ended first before others; runs that have not

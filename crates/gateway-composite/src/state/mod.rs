@@ -65,7 +65,7 @@ impl StepStatus {
     }
 }
 
-/// A run, as far as it is known from outside. Holds no arguments and no results.
+/// A run, as far as it is known from outside. Holds no arguments and no results, but its errors may quote them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// A UUID.
@@ -82,7 +82,7 @@ pub struct RunRecord {
     pub started: SystemTime,
     /// When this was last true.
     pub updated: SystemTime,
-    /// Why it has no result.
+    /// Why it has no result, at most 1,000 characters.
     pub error: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct StepRecord {
     pub status: StepStatus,
     /// How often it was tried again; of a loop, all its items together.
     pub retries: u32,
-    /// Why it failed.
+    /// Why it failed, at most 200 characters: there are many steps, and many records.
     pub error: Option<String>,
 }
 
@@ -128,17 +128,34 @@ pub enum StateError {
 }
 
 /// Where records of runs are kept (C-73). What is stored and what is returned are copies.
+///
+/// A composer saves the records of one run one after the other. It gives each 5 seconds, and drops the future of one
+/// that is not the last as soon as the run has ended.
 #[async_trait]
 pub trait StateStore: Send + Sync {
-    /// Keeps a record in place of an earlier one of the same id.
+    /// Keeps a record in place of an earlier one of the same id. The last one wins: a record that is saved after this
+    /// future has ended, or has been dropped, must not be replaced by this one later. Must be cancel-safe: dropped,
+    /// either this record is kept or the one before.
+    ///
+    /// # Errors
+    /// [`StateError::EmptyId`], [`StateError::Store`]. The run goes on all the same.
     async fn save(&self, record: &RunRecord) -> Result<(), StateError>;
 
     /// The record of this id.
+    ///
+    /// # Errors
+    /// [`StateError::EmptyId`], [`StateError::NotFound`], [`StateError::Store`].
     async fn load(&self, id: &str) -> Result<RunRecord, StateError>;
 
     /// Forgets a record.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
     async fn delete(&self, id: &str) -> Result<(), StateError>;
 
     /// The records of runs that have not ended, oldest first.
+    ///
+    /// # Errors
+    /// [`StateError::Store`].
     async fn list_active(&self) -> Result<Vec<RunRecord>, StateError>;
 }

@@ -8,13 +8,12 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_composite::{
-    Decorator, Executed, RunStatus, StepRecord, StepStatus, ToolSession, WorkflowError, WorkflowExecutor,
-    WorkflowResult,
+    Decorator, Executed, StepRecord, StepStatus, ToolSession, WorkflowError, WorkflowExecutor, WorkflowResult,
 };
 use gateway_domain::{
     Asker, Call, Caller, CallerError, ClientCapabilities, Dispatcher, DownstreamFault, DownstreamName, Era,
-    Error, Exchange, InputRequired, InternalError, Outcome, Params, ParkId, RawJson, RawObject, SessionKey,
-    State, Subject, Target, Tool, View,
+    Error, Exchange, InputRequired, InternalError, Outcome, Params, ParkId, RawObject, SessionKey, State,
+    Subject, Target, Tool, View,
 };
 
 /// A session that answers every call with its name.

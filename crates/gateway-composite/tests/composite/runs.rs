@@ -643,7 +643,7 @@ async fn the_end_is_told_when_everything_has_let_go_of_what_it_called() {
             let auditor = Auditor { tools: tools.clone(), running: Mutex::default(), panics: false };
             let auditor = Arc::new(auditor);
             let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor.clone());
-            let mut run = begin(&composer, &tools, &[step.clone()], r#","timeout":"1s""#);
+            let mut run = begin(&composer, &tools, std::slice::from_ref(&step), r#","timeout":"1s""#);
             if let Some(after) = cancelled_after {
                 sleep(Duration::from_millis(after)).await;
                 assert!(tools.running() > 0);
@@ -665,8 +665,8 @@ struct Sluggish {
 struct SlowToLetGo<'a>(&'a Sluggish);
 
 impl Drop for SlowToLetGo<'_> {
+    #[expect(clippy::disallowed_methods, reason = "it blocks one worker, so that others overtake it")]
     fn drop(&mut self) {
-        // Whoever blocks here blocks a worker; others go on.
         std::thread::sleep(Duration::from_millis(50));
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_composite::{
-    Composer, ComposerConfig, RoutingTable, RunContext, RunStatus, Turn, Workflow, WorkflowDefinition,
-    WorkflowError, WorkflowResult,
+    Composer, ComposerConfig, RoutingTable, RunContext, Turn, Workflow, WorkflowDefinition, WorkflowError,
+    WorkflowResult,
 };
 use gateway_domain::{
     Call, Caller, ClientCapabilities, Dispatcher, Era, Error, Exchange, OfferedTool, Outcome, RawJson,
