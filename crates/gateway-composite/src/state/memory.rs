@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, interval},
 };
 
-use super::{RunRecord, StateError, StateStore};
+use super::{RunRecord, StateError, StateStore, StepRecord};
 
 /// How often ended runs are looked for (C-74).
 const CLEANUP_EVERY: Duration = Duration::from_secs(5 * 60);
@@ -19,12 +19,15 @@ const CLEANUP_EVERY: Duration = Duration::from_secs(5 * 60);
 /// How long an ended run is remembered (C-74): long enough for somebody to look why it failed.
 const KEEP: Duration = Duration::from_secs(60 * 60);
 
-/// How many records there may be. Beyond that ended runs go, those that ended first before others; runs that have not
-/// ended are bounded by whoever begins them.
+/// How many records there may be, and how many bytes they may have together. Beyond that ended runs go, those that
+/// ended first before others; runs that have not ended are bounded by whoever begins them. The first is more than runs
+/// of an hour usually are, and the second what so many of a few steps have.
 const MAX_RECORDS: usize = 10_000;
+const MAX_BYTES: usize = 64 << 20;
 
-/// Keeps records in this process: of runs that have ended for an hour, and of 10,000 runs at most (C-74). Made within
-/// a tokio runtime it cleans up by itself every 5 minutes until it is dropped, else only when there are too many.
+/// Keeps records in this process: of runs that have ended for an hour, of 10,000 runs at most, and 64 MiB of them
+/// (C-74). Made within a tokio runtime it cleans up by itself every 5 minutes until it is dropped, else only when there
+/// are too many.
 #[derive(Debug)]
 pub struct MemoryStore {
     kept: Arc<Mutex<Kept>>,
@@ -32,11 +35,16 @@ pub struct MemoryStore {
 }
 
 #[derive(Debug, Default)]
-struct Kept(HashMap<Arc<str>, Entry>);
+struct Kept {
+    by_id: HashMap<Arc<str>, Entry>,
+    /// Of all of them together.
+    bytes: usize,
+}
 
 #[derive(Debug)]
 struct Entry {
     record: RunRecord,
+    bytes: usize,
     ended: Option<Instant>,
 }
 
@@ -76,20 +84,39 @@ impl Drop for MemoryStore {
 
 impl Kept {
     fn forget_old(&mut self, now: Instant) {
-        self.0.retain(|_, entry| entry.ended.is_none_or(|ended| now.duration_since(ended) <= KEEP));
+        let is_old = |ended: Instant| now.duration_since(ended) > KEEP;
+        let old = self.by_id.extract_if(|_, entry| entry.ended.is_some_and(is_old));
+        self.bytes -= old.map(|(_, entry)| entry.bytes).sum::<usize>();
     }
 
-    /// Makes room for one more: an ended run goes, the one that ended first.
-    fn make_room(&mut self) {
-        if self.0.len() < MAX_RECORDS {
-            return;
-        }
-        let ended = self.0.iter().filter_map(|(id, entry)| Some((entry.ended?, id)));
-        if let Some((_, oldest)) = ended.min() {
-            let oldest = oldest.clone();
-            self.0.remove(&oldest);
+    fn put(&mut self, entry: Entry) {
+        self.remove(&entry.record.id);
+        self.make_room(entry.bytes);
+        self.bytes += entry.bytes;
+        self.by_id.insert(entry.record.id.clone(), entry);
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Entry> {
+        let entry = self.by_id.remove(id)?;
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
+
+    /// Makes room for one more: ended runs go, those that ended first.
+    fn make_room(&mut self, bytes: usize) {
+        while self.by_id.len() >= MAX_RECORDS || self.bytes + bytes > MAX_BYTES {
+            let ended = self.by_id.iter().filter_map(|(id, entry)| Some((entry.ended?, id)));
+            let Some(oldest) = ended.min().map(|(_, id)| id.clone()) else { return };
+            self.remove(&oldest);
         }
     }
+}
+
+/// About how much memory a record takes.
+fn bytes(record: &RunRecord) -> usize {
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let steps = record.steps.iter().map(|step| size_of::<StepRecord>() + step.id.len() + text(&step.error));
+    size_of::<Entry>() + record.caller.len() + text(&record.error) + steps.sum::<usize>()
 }
 
 #[async_trait]
@@ -97,26 +124,22 @@ impl StateStore for MemoryStore {
     async fn save(&self, record: &RunRecord) -> Result<(), StateError> {
         let id = known_id(&record.id)?;
         let mut kept = lock(&self.kept);
-        let before = kept.0.get(id);
-        let ended = record.status.is_final().then(|| before.and_then(|entry| entry.ended));
-        let ended = ended.map(|ended| ended.unwrap_or_else(Instant::now));
-        if before.is_none() {
-            kept.make_room();
-        }
-        kept.0.insert(record.id.clone(), Entry { record: record.clone(), ended });
+        let before = kept.by_id.get(id).and_then(|entry| entry.ended);
+        let ended = record.status.is_final().then(|| before.unwrap_or_else(Instant::now));
+        kept.put(Entry { record: record.clone(), bytes: bytes(record), ended });
         Ok(())
     }
 
     async fn load(&self, id: &str) -> Result<RunRecord, StateError> {
         let id = known_id(id)?;
         let kept = lock(&self.kept);
-        let entry = kept.0.get(id).ok_or_else(|| StateError::NotFound { id: id.into() })?;
+        let entry = kept.by_id.get(id).ok_or_else(|| StateError::NotFound { id: id.into() })?;
         Ok(entry.record.clone())
     }
 
     async fn delete(&self, id: &str) -> Result<(), StateError> {
         let id = known_id(id)?;
-        match lock(&self.kept).0.remove(id) {
+        match lock(&self.kept).remove(id) {
             Some(_) => Ok(()),
             None => Err(StateError::NotFound { id: id.into() }),
         }
@@ -124,7 +147,7 @@ impl StateStore for MemoryStore {
 
     async fn list_active(&self) -> Result<Vec<RunRecord>, StateError> {
         let kept = lock(&self.kept);
-        let active = kept.0.values().filter(|entry| entry.ended.is_none());
+        let active = kept.by_id.values().filter(|entry| entry.ended.is_none());
         let mut records: Vec<_> = active.map(|entry| entry.record.clone()).collect();
         records.sort_by_key(|record| record.started);
         Ok(records)

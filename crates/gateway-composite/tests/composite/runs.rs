@@ -519,6 +519,33 @@ impl StateStore for History {
     }
 }
 
+/// A tool that has much to say of its failure.
+struct Wordy;
+
+#[async_trait]
+impl Dispatcher for Wordy {
+    async fn dispatch(&self, _: Call) -> Result<Outcome, Error> {
+        let words = "x".repeat(900);
+        let result = format!(r#"{{"content":[{{"type":"text","text":"{words}"}}],"isError":true}}"#);
+        Ok(Outcome::Complete(object(&result)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_a_step_failed_is_cut_in_records_and_whole_in_templates() {
+    let composer = Composer::new(ComposerConfig::default(), Arc::new(Wordy));
+    let output = r#","output":{"properties":{
+        "why":{"type":"string","description":"It.","value":"{{ steps.a.error }}"}}}"#;
+    let steps = [step("a", &[], "{}", r#","onError":{"action":"continue"}"#)];
+    let mut run = begin(&composer, &Tools::default(), &steps, output);
+    let result = end(&mut run).await;
+    assert!(result.outcome.unwrap().get_text("why").unwrap().len() > 900);
+    let record = composer.status(run.id()).await.unwrap();
+    assert_eq!(record.steps, result.steps);
+    let told = record.steps[0].error.as_deref().unwrap();
+    assert_eq!((told.chars().count(), told.ends_with('…')), (201, true));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_record_is_saved_at_the_start_while_waiting_and_at_the_end() {
     let tools = Tools::default();

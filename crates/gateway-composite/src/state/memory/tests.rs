@@ -81,7 +81,28 @@ async fn too_many_records_cost_the_one_that_ended_first() {
     assert_eq!(store.load("0").await, Err(not_found("0")));
     assert!(store.load("1").await.is_ok());
     assert!(store.load("runs").await.is_ok());
-    assert_eq!(lock(&store.kept).0.len(), MAX_RECORDS);
+    assert_eq!(lock(&store.kept).by_id.len(), MAX_RECORDS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_records_cost_those_that_ended_first() {
+    let store = MemoryStore::new();
+    let large =
+        |id: &str| RunRecord { error: Some("x".repeat(MAX_BYTES / 4)), ..record(id, RunStatus::Failed) };
+    store.save(&record("runs", RunStatus::Running)).await.unwrap();
+    for id in ["a", "b", "b", "c", "d", "e"] {
+        store.save(&large(id)).await.unwrap();
+        advance(Duration::from_millis(1)).await;
+    }
+    for (id, is_there) in [("a", false), ("b", false), ("c", true), ("d", true), ("e", true), ("runs", true)]
+    {
+        assert_eq!(store.load(id).await.is_ok(), is_there, "{id}");
+    }
+    for id in ["c", "d"] {
+        store.delete(id).await.unwrap();
+    }
+    tokio::time::sleep(KEEP + CLEANUP_EVERY * 2).await;
+    assert_eq!(lock(&store.kept).bytes, bytes(&record("runs", RunStatus::Running)));
 }
 
 #[tokio::test(start_paused = true)]
