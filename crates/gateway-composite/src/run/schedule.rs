@@ -104,7 +104,9 @@ impl Schedule {
                 let fatal = unforgivable(&self.shared.workflow.steps[at], &error);
                 let is_forgiven = fatal.is_none();
                 ledger.end_step(at, retries, &StepEnd::Failed { error: &error, is_forgiven });
-                fatal.map_or(Ok(()), Err)?;
+                if let Some(fatal) = fatal {
+                    return Err(fatal);
+                }
                 self.note(at, self.forgiven(at, &error, partial));
             }
         }

@@ -10,9 +10,8 @@ use crate::{
 /// How long a store may take for one record (C-75).
 const SAVE_TIME: Duration = Duration::from_secs(5);
 
-/// Saves a record whenever it has changed, the latest state of it, until it is
-/// final. A
-/// store that is slow holds up no step, and one that fails no run.
+/// Saves a record whenever it has changed, the latest state of it, until it is final. A store that is slow holds up no
+/// step, and one that fails no run.
 pub(super) async fn keep(store: Arc<dyn StateStore>, mut records: watch::Receiver<RunRecord>) {
     loop {
         let record = records.borrow_and_update().clone();
