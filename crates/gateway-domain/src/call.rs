@@ -131,6 +131,9 @@ pub struct Exchange {
     pub log_level: Option<LogLevel>,
     /// Where progress and logs of this call go.
     pub events: Arc<dyn EventSink>,
+    /// The run of a workflow that the call is made in. Whatever is asked in the calls of one run is put to one client
+    /// together, so that it need not be known which of them it is about.
+    pub run: Option<Arc<str>>,
     /// The client itself, where it can be told and asked something outside any call: a legacy session.
     pub client: Option<Arc<dyn ClientLink>>,
 }
@@ -146,6 +149,7 @@ impl Exchange {
             wants_progress: false,
             log_level: None,
             events: Arc::new(Silent),
+            run: None,
             client: None,
         }
     }

@@ -6,14 +6,12 @@ use std::{
     },
 };
 
-use gateway_domain::{
-    ClientCapabilities, DownstreamFault, Event, Exchange, LogLevel, RawObject, SessionKey, Subject,
-};
+use gateway_domain::{ClientCapabilities, DownstreamFault, Event, Exchange, LogLevel, RawObject, Subject};
 use gateway_protocol::{
     RequestId,
     client::{
         Patience,
-        questions::{Attribution, Candidate, Question, Questions, Relay, may_ask},
+        questions::{Attribution, Candidate, Owner, Question, Questions, Relay, may_ask},
     },
 };
 use tokio::{sync::Notify, time::Instant};
@@ -94,7 +92,7 @@ pub(crate) struct OpenCall {
 }
 
 struct State {
-    owner: SessionKey,
+    owner: Owner,
     capabilities: ClientCapabilities,
     patience: Patience,
     /// Since when it waits for answers.
@@ -107,7 +105,7 @@ struct State {
 impl OpenCall {
     fn new(id: u64, subject: &Subject, exchange: &Exchange, config: &HttpConfig) -> Self {
         let state = State {
-            owner: exchange.session.clone(),
+            owner: Owner::of(exchange),
             capabilities: exchange.here().into_owned(),
             patience: Patience::new(Instant::now().into(), config.call_timeout, config.max_call_time),
             parked: None,
@@ -127,7 +125,7 @@ impl OpenCall {
     }
 
     /// Whose call it is, and whether it waits for answers.
-    pub(crate) fn standing(&self) -> (SessionKey, bool) {
+    pub(crate) fn standing(&self) -> (Owner, bool) {
         let state = self.state();
         (state.owner.clone(), state.parked.is_some())
     }
@@ -206,7 +204,7 @@ impl OpenCall {
         if let Some(since) = state.parked.take() {
             state.patience.discount(since.elapsed());
         }
-        state.owner = exchange.session.clone();
+        state.owner = Owner::of(exchange);
         state.capabilities = exchange.here().into_owned();
         let answers = state.questions.answer(responses);
         if !state.questions.is_empty() {

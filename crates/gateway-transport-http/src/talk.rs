@@ -108,7 +108,7 @@ impl Link {
             return Some(question.abandoned());
         }
         let (owner, _) = ended.standing();
-        let same = |call: &OpenCall| call.may_ask && call.standing().0 == owner;
+        let same = |call: &OpenCall| call.may_ask && call.standing().0.succeeds(&owner);
         match self.hub.calls.attributed(same, |calls| attribute(calls)) {
             (_, Some(call)) => call.ask(question).err(),
             _ if question.is_roots() => self.tell_roots(question),

@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use gateway_domain::{DownstreamFault, Error, Exchange, InputRequired, Outcome, RawObject, State};
 use gateway_protocol::{
     Response,
-    client::{Patience, outcome, questions::GATHER},
+    client::{
+        Patience, outcome,
+        questions::{GATHER, Owner},
+    },
 };
 use tokio::{
     sync::oneshot::error::RecvError,
@@ -53,7 +56,7 @@ impl Conversation {
                 let turn = turns.take(exchange.era, &patience).await;
                 let turn = turn.map_err(|none| none.of(&link.name))?;
                 if turn.is_some() {
-                    turns.clear_the_way(link).await;
+                    turns.clear_the_way(link, &call.owner).await;
                 }
                 turn
             }
@@ -126,6 +129,11 @@ impl Conversation {
             Some(missing) => Ok(self.park(missing)),
             None => self.go_on().await,
         }
+    }
+
+    /// Whether it waits together with the calls of this owner, however long those take: they are of one run.
+    pub(crate) fn is_beside(&self, owner: &Owner) -> bool {
+        owner.is_of_run() && self.call.owner.asks_with(owner)
     }
 
     /// Whether the answer is there, or nothing is asked any more.

@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{CallerError, Error, Exchange, Outcome, ParkedCall, RawObject};
+use gateway_protocol::client::questions::Owner;
 
 use crate::conversation::Conversation;
 
@@ -26,6 +27,11 @@ impl Parked {
 
     fn is_empty(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    fn is_beside(&self, owner: &Owner) -> bool {
+        let call = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        call.as_ref().is_some_and(|call| call.is_beside(owner))
     }
 }
 
@@ -51,14 +57,19 @@ impl Waiting {
         waiting.push(Arc::downgrade(parked));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_waiting)
+    /// Whether none is in the way of a call of this owner.
+    pub(crate) fn is_empty(&self, next: &Owner) -> bool {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !waiting.iter().any(|parked| is_waiting(parked) && !is_beside(parked, next))
     }
 
-    /// Gives them all up. Returns how many there were.
-    pub(crate) fn give_up(&self) -> usize {
-        let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        waiting.iter().filter_map(|parked| parked.upgrade()?.take()).count()
+    /// Gives all up that are in the way of a call of this owner. Returns how many there were.
+    pub(crate) fn give_up(&self, next: &Owner) -> usize {
+        let in_the_way: Vec<_> = {
+            let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.extract_if(.., |parked| !is_beside(parked, next)).collect()
+        };
+        in_the_way.iter().filter_map(|parked| parked.upgrade()?.take()).count()
     }
 }
 
@@ -66,6 +77,10 @@ impl fmt::Debug for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").finish_non_exhaustive()
     }
+}
+
+fn is_beside(parked: &Weak<Parked>, next: &Owner) -> bool {
+    parked.upgrade().is_some_and(|parked| parked.is_beside(next))
 }
 
 fn is_waiting(parked: &Weak<Parked>) -> bool {

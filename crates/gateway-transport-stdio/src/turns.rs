@@ -6,7 +6,11 @@ use std::sync::{
 };
 
 use gateway_domain::{CallerError, DownstreamFault, DownstreamName, Era, Error};
-use gateway_protocol::{RequestId, client::Patience, method, write};
+use gateway_protocol::{
+    RequestId,
+    client::{Patience, questions::Owner},
+    method, write,
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout_at},
@@ -48,14 +52,16 @@ impl Turns {
     /// A modern client may never come back with an answer, and does not say so; that must not keep its next call
     /// from being served. Many servers go on with others while they wait. One that does not even answer a ping
     /// hears that nobody will answer.
-    pub(crate) async fn clear_the_way(&self, link: &Arc<Link>) {
-        if self.parked.is_empty() {
+    ///
+    /// The calls of the same run of a workflow are spared: their questions are put to the client beside the next one.
+    pub(crate) async fn clear_the_way(&self, link: &Arc<Link>, next: &Owner) {
+        if self.parked.is_empty(next) {
             return;
         }
         let patience = Patience::fixed(Instant::now().into(), ALIVE);
         let ping = |id| write::request(&RequestId::from(id), method::PING, b"{}");
         if link.ask(patience, ping).await.is_err() {
-            let given_up = self.parked.give_up();
+            let given_up = self.parked.give_up(next);
             tracing::debug!(downstream = %link.name, given_up, "it serves nobody while it waits for an answer");
         }
     }

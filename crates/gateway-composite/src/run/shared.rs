@@ -60,7 +60,7 @@ impl Shared {
     /// The circumstances of a step's call as they are now: those of the latest request, of a client that takes no
     /// tasks. Logs of the call reach the client, its progress does not: the run tells its own.
     pub(crate) fn exchange(&self) -> Exchange {
-        self.circumstances.inner()
+        Exchange { run: Some(self.id.clone()), ..self.circumstances.inner() }
     }
 
     /// The `_meta` of the call of the workflow.

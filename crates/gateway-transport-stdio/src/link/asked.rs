@@ -36,7 +36,7 @@ impl Link {
 
     /// Gives a question of a call that has ended to another of the same client's: which it was about was a guess.
     pub(crate) fn hand_over(self: &Arc<Self>, question: Question, ended: &CallState) {
-        let same = |call: &CallState| call.may_ask && call.owner == ended.owner;
+        let same = |call: &CallState| call.may_ask && call.owner.succeeds(&ended.owner);
         let (_, call) = self.find(same, |calls| attribute(calls));
         match call {
             Some(call) => {

@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use gateway_domain::{ClientCapabilities, Era, Exchange, RawObject, SessionKey, Subject};
-use gateway_protocol::client::questions::{Question, Questions, Relay, may_ask};
+use gateway_domain::{ClientCapabilities, Era, Exchange, RawObject, Subject};
+use gateway_protocol::client::questions::{Owner, Question, Questions, Relay, may_ask};
 use tokio::sync::Notify;
 
 /// A call under way, as callers and the reader share it.
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 pub(crate) struct CallState {
     /// Where its events go.
     pub(crate) relay: Relay,
-    pub(super) owner: SessionKey,
+    pub(crate) owner: Owner,
     pub(super) capabilities: ClientCapabilities,
     /// Whether the server may ask something on its behalf.
     pub(super) may_ask: bool,
@@ -34,7 +34,7 @@ impl CallState {
         let may_ask = era == Era::Legacy && may_ask(subject);
         Self {
             relay: Relay::new(exchange),
-            owner: exchange.session.clone(),
+            owner: Owner::of(exchange),
             capabilities: exchange.here().into_owned(),
             may_ask,
             takes_turn: may_ask && !is_wait_for_task(subject),

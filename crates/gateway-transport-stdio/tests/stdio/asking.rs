@@ -169,6 +169,40 @@ async fn calls_of_modern_clients_take_turns_and_nobody_is_asked_what_may_be_anot
 }
 
 #[tokio::test]
+async fn calls_of_one_run_are_all_asked_whatever_the_server_does_meanwhile() {
+    let answering = r#"*'"name":"ask"'*) eval "call$id=$id"; ask "s$id" sampling/createMessage '{}';;
+        *'"ping"'*) result "$id" '{}';;
+        *'"id":"s'*error*) exit 1;;
+        *'"id":"s'*) n=${line#*'"id":"s'}; n=${n%%'"'*}; result "$n" '{"asked":true}';;"#;
+    // The same, of a server that reads nothing but its answer while it waits, not even a ping.
+    let waiting = r#"*'"name":"ask"'*) asked=$id; ask "s$id" sampling/createMessage '{}'
+            while read -r line; do case $line in *'"id":"s'*) break;; *) later=$line;; esac; done
+            result "$asked" '{"asked":true}'
+            if [ -n "$later" ]; then id=${later#*'"id":'}; id=${id%%,*}; later=; result "$id" '{"asked":true}'; fi;;"#;
+    for cases in [answering, waiting] {
+        let (session, _seen) = asking(cases, |_| {}).await;
+        let run = Exchange { run: Some("r".into()), ..of(Era::Modern, "a") };
+        let answers = object(r#"{"q1":{}}"#);
+        let one = async || match call_by(&session, "ask", &run).await {
+            Ok(Outcome::Complete(result)) => result,
+            asks => {
+                let (_, parked) = asked(asks);
+                // Long enough for the other to begin, and to look whether the server still lives.
+                tokio::time::sleep(Duration::from_millis(2500)).await;
+                complete(parked.resume(&answers, &run).await)
+            }
+        };
+        let (first, second) = tokio::join!(one(), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            one().await
+        });
+        for result in [first, second] {
+            assert_eq!(result.as_str(), r#"{"asked":true}"#);
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_reaches_the_server_at_once_whichever_call_runs_or_has_ended() {
     // Each call needs the answer that the other was asked for.
     let cases = r#"*'"name":"first"'*) first=$id; ask s sampling/createMessage '{}';;

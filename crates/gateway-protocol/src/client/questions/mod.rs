@@ -11,7 +11,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use attribution::{Attribution, Candidate, attribute, attribute_log, may_ask};
+pub use attribution::{Attribution, Candidate, Owner, attribute, attribute_log, may_ask};
 pub use open::Questions;
 pub use question::{Asked, Question};
 pub use relay::Relay;

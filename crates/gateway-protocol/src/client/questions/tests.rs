@@ -182,9 +182,9 @@ proptest! {
     /// A question reaches a call of the only client it can be from, or nobody.
     #[test]
     fn a_question_is_never_attributed_across_clients(
-        calls in prop::collection::vec((any::<bool>(), 0usize..3), 0..6)
+        calls in prop::collection::vec((any::<bool>(), 0usize..4), 0..6)
     ) {
-        let owners = [legacy("a"), legacy("b"), modern()];
+        let owners = [legacy("a"), legacy("b"), modern(None), modern(Some("r"))];
         let candidates: Vec<_> = calls
             .iter()
             .enumerate()
@@ -204,18 +204,24 @@ proptest! {
     }
 }
 
-fn legacy(id: &str) -> SessionKey {
-    SessionKey::Legacy { id: id.into() }
+fn quiet() -> Exchange {
+    let (caller, capabilities) = (Caller::anonymous(), ClientCapabilities::none());
+    Exchange::quiet(Era::Modern, SessionKey::Modern { caller, capabilities }, ClientCapabilities::none())
 }
 
-fn modern() -> SessionKey {
-    SessionKey::Modern { caller: Caller::anonymous(), capabilities: ClientCapabilities::none() }
+fn legacy(id: &str) -> Owner {
+    Owner::of(&Exchange { session: SessionKey::Legacy { id: id.into() }, ..quiet() })
+}
+
+fn modern(run: Option<&str>) -> Owner {
+    Owner::of(&Exchange { run: run.map(Into::into), ..quiet() })
 }
 
 #[test]
 fn the_call_that_a_question_belongs_to() {
     use Attribution::{Call, Nobody, Unclear};
-    let (a, b, m) = (legacy("a"), legacy("b"), modern());
+    let (a, b, m) = (legacy("a"), legacy("b"), modern(None));
+    let (r, s) = (modern(Some("r")), modern(Some("s")));
     let running = |call, owner| Candidate { call, owner, parked: false };
     let parked = |call, owner| Candidate { call, owner, parked: true };
     for (calls, asked, logged) in [
@@ -231,6 +237,11 @@ fn the_call_that_a_question_belongs_to() {
         (vec![parked(6, &a), parked(5, &a)], Call(6), Unclear),
         (vec![parked(4, &a)], Call(4), Call(4)),
         (vec![parked(4, &m), parked(5, &m)], Unclear, Unclear),
+        // Of one run it does not matter which: they are asked together.
+        (vec![parked(3, &r), running(4, &r)], Call(4), Call(4)),
+        (vec![parked(4, &r), parked(5, &r)], Call(5), Unclear),
+        (vec![parked(3, &r), running(4, &s)], Unclear, Call(4)),
+        (vec![parked(3, &r), running(4, &m)], Unclear, Call(4)),
     ] {
         assert_eq!(attribute(calls.clone()), asked, "for {calls:?}");
         assert_eq!(attribute_log(calls.clone()), logged, "for {calls:?}");
@@ -248,7 +259,7 @@ impl EventSink for Seen {
 }
 
 fn exchange(seen: &Arc<Seen>, progress: bool, level: Option<LogLevel>) -> Exchange {
-    let mut exchange = Exchange::quiet(Era::Modern, modern(), ClientCapabilities::none());
+    let mut exchange = quiet();
     exchange.wants_progress = progress;
     exchange.log_level = level;
     exchange.events = Arc::clone(seen) as Arc<dyn EventSink>;
