@@ -75,9 +75,16 @@ impl Members {
         }
     }
 
-    /// Takes note that something is wrong with a member.
+    /// Takes note that something is wrong with a member, unless it was left out.
     pub(super) fn report(&mut self, name: &str, message: impl Into<String>) {
-        self.flaws.problems.push(self.place.member(name).problem(message));
+        if !self.is_left_out(name) {
+            self.flaws.problems.push(self.place.member(name).problem(message));
+        }
+    }
+
+    /// Whether a member is there, and cannot be read.
+    pub(super) fn is_left_out(&self, name: &str) -> bool {
+        self.flaws.hide(&self.place.member(name))
     }
 
     /// Takes note that nothing can be said of a member.

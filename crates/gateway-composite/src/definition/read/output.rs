@@ -50,20 +50,19 @@ fn property(value: Value) -> Draft<OutputProperty> {
     };
     members.demand("type");
     let kind = members.take("type", |kind| kind.word(TYPES));
-    if kind.is_none() {
-        members.leave_out("properties");
-        members.leave_out("default");
-    }
     let description = members.take("description", Value::text).unwrap_or_default();
     let template = members.take("value", Value::text);
     let nested = members.draft("properties", properties);
     report_source(&mut members);
     let default = members.take("default", Value::any);
     // That there is one is known, even if it cannot be read.
-    let default = default.or_else(|| members.has("default").then(|| RawJson::string("")));
+    let default = default.or_else(|| members.is_left_out("default").then(|| RawJson::string("")));
+    if kind.is_none() {
+        members.leave_out("default");
+    }
+    let likely = if nested.is_some() { OutputType::Object } else { OutputType::String };
     let source = template.map(OutputValue::Template).or_else(|| nested.map(OutputValue::Properties));
-    let OutputProperty { kind: unknown, value: nothing, .. } = unreadable();
-    let (kind, value) = (kind.unwrap_or(unknown), source.unwrap_or(nothing));
+    let (kind, value) = (kind.unwrap_or(likely), source.unwrap_or_else(|| unreadable().value));
     members.drafted(OutputProperty { kind, description, value, default })
 }
 

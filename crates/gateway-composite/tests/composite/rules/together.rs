@@ -174,9 +174,20 @@ fn nothing_follows_from_an_output_that_cannot_be_read() {
                 "default": {"a": 1, "a": 2}}}"#,
             "output.properties.n.default",
         ),
+        (
+            r#"{"n": {"type": "object", "description": "d", "value": "{{ steps.a.output.n }}", "defalt": {}}}"#,
+            "output.properties.n.defalt",
+        ),
+        (r#"{"n": {"type": "object", "description": "d", "valeu": "1"}}"#, "output.properties.n.valeu"),
+        (r#"{"n": {"typ": "object", "description": "d", "value": "1"}}"#, "output.properties.n.typ"),
     ] {
         names(&output(&format!(r#""properties": {properties}"#)), &[field]);
     }
+    let nested = r#"{"n": {"type": "map", "description": "d", "properties": {"m": {"type": "string", "value": "x"}}}}"#;
+    names(
+        &output(&format!(r#""properties": {nested}"#)),
+        &["output.properties.n.type", "output.properties.n.properties.m.description"],
+    );
     let value = r#""output": {"properties": {"n": {"type": "integer", "description": "d",
         "value": "{{ steps.a.output.n }}"}}}"#;
     names(&workflow(&format!(r#""steps": {{}}, {value}"#)), &["steps"]);
