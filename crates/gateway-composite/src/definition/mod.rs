@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
-use self::word::nearest;
+use self::word::{meaning, nearest};
 pub(crate) use self::{
     place::Place,
     problem::{Draft, Flaws, Problem, in_file_order},

@@ -1,7 +1,7 @@
 use gateway_domain::RawObject;
 
 use super::{
-    super::{Draft, Flaws, hint, nearest, place::Place, shown},
+    super::{Draft, Flaws, meaning, nearest, place::Place, shown},
     value::{Read, Value},
 };
 
@@ -28,10 +28,11 @@ impl Members {
     ) -> Self {
         let mut flaws = Flaws::default();
         for (name, _) in object.iter().filter(|(name, _)| !known.contains(&name.as_ref())) {
-            let message = explain(&name).unwrap_or_else(|| strange(&name, known));
-            flaws.problems.push(place.member(&name).problem(message));
+            let meant = nearest(&shown(&name), known);
+            let unknown = || format!("is not known{}", meaning(meant, known));
+            flaws.problems.push(place.member(&name).problem(explain(&name).unwrap_or_else(unknown)));
             // It is not missing if it is only misspelt.
-            if let Some(meant) = nearest(&name, known).filter(|meant| !object.contains(meant)) {
+            if let Some(meant) = meant.filter(|meant| !object.contains(meant)) {
                 flaws.leave_out(&place.member(meant));
             }
         }
@@ -101,8 +102,4 @@ impl Members {
     pub(super) fn drafted<T>(self, value: T) -> Draft<T> {
         Draft { value, flaws: self.flaws }
     }
-}
-
-fn strange(name: &str, known: &[&str]) -> String {
-    format!("is not known{}", hint(&shown(name), known))
 }
