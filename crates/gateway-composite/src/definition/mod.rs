@@ -3,6 +3,7 @@
 
 mod error;
 mod place;
+mod problem;
 mod read;
 mod word;
 
@@ -11,9 +12,11 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
+use self::word::{meaning, nearest};
 pub(crate) use self::{
     place::Place,
-    word::{listed, nearest, shown},
+    problem::{Draft, Flaws, Problem, in_file_order},
+    word::{hint, listed, shown},
 };
 
 /// A workflow as it is written (C-24).
@@ -26,8 +29,8 @@ pub struct WorkflowDefinition {
     pub description: String,
     /// A JSON Schema of type `object` for the arguments (C-31); none: any object.
     pub parameters: Option<RawObject>,
-    /// Values that several steps need, in the order of their names in the file: constants, or templates over `params`
-    /// and `workflow`, computed once at the start.
+    /// Values that several steps need: constants, or templates over `params` and `workflow`, computed once at the
+    /// start. They cannot refer to one another, so that their order means nothing.
     pub vars: Option<RawObject>,
     /// At least 1, at most 100 (C-29).
     pub steps: Vec<Step>,
@@ -157,7 +160,7 @@ pub struct OnError {
     /// How long the first of them waits; 1 s by default, and if it is zero; then 1.5 times as long each time, ±50 %, at most 60 times
     /// the first.
     pub retry_delay: Option<Duration>,
-    /// `retryUnsafe`: the author insists that a tool is called again that is declared neither read-only nor
+    /// `retryUnsafe`: the author insists that a tool is called again that does not say that it is read-only or
     /// idempotent. Without it such a tool is called again only if the call certainly did not run (C-W13).
     pub retry_unsafe: bool,
 }
@@ -170,7 +173,8 @@ pub enum ErrorAction {
     Abort,
     /// `continue`: the step has failed, its output is its default results, and its dependants run.
     Continue,
-    /// `retry`: it is tried again, and aborts if that does not help.
+    /// `retry`: it is tried again, and aborts if that does not help. Only of calls: of tool steps, and of the inner steps
+    /// of loops.
     Retry,
 }
 
