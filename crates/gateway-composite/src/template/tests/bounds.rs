@@ -109,3 +109,24 @@ fn what_an_expression_makes_is_nested_only_so_deep() {
     let deep = format!(r#"{{"x":{lists}{ends}}}"#);
     check_error(&format!("{{{{ {}params.x{} }}}}", "[".repeat(70), "]".repeat(70)), &deep, "nested deeper");
 }
+
+#[test]
+fn a_large_output_is_looked_through_once_for_all_items_of_a_loop() {
+    let entries: Vec<_> =
+        (0..100_000).map(|n| format!(r#"{{"id":{n},"name":"the name of entry {n:06}"}}"#)).collect();
+    let mut scope = scope("{}");
+    let output = format!(r#"{{"items":[{}]}}"#, entries.join(","));
+    assert!(output.len() > 4_500_000);
+    Arc::make_mut(&mut scope.steps).insert("large".into(), Arc::new(step(StepStatus::Completed, &output)));
+    let context = Context::new(&scope);
+    let template = Template::compile("{{ steps.large.output.items[forEach.n].id }}").unwrap();
+    let started = std::time::SystemTime::now();
+    for index in 0..1000 {
+        let item =
+            ForEachScope { item_var: "n".into(), item: RawJson::parse(index.to_string()).unwrap(), index };
+        assert_eq!(template.value(&context.with_item(&item)).unwrap().as_str(), index.to_string());
+    }
+    // Once takes about half a second; a thousand times would take minutes.
+    let took = started.elapsed().unwrap_or_default();
+    assert!(took < PATIENCE, "it took {took:?}");
+}
