@@ -20,13 +20,14 @@ pub struct TemplateError {
 impl TemplateError {
     /// The same within an outer place: a member's name, or an element as `[0]`.
     pub(crate) fn within(self, outer: &str) -> Self {
-        let place = match self.place.chars().next() {
-            None => outer.to_owned(),
-            Some('[') => format!("{outer}{}", self.place),
-            Some(_) => format!("{outer}.{}", self.place),
-        };
-        Self { place, ..self }
+        Self { place: place_within(outer, &self.place), ..self }
     }
+}
+
+/// A place within an outer one, either of which may be empty: `a` and `b` are `a.b`, `a` and `[0]` are `a[0]`.
+pub(crate) fn place_within(outer: &str, inner: &str) -> String {
+    let separator = if outer.is_empty() || inner.is_empty() || inner.starts_with('[') { "" } else { "." };
+    format!("{outer}{separator}{inner}")
 }
 
 impl fmt::Display for TemplateError {

@@ -5,11 +5,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
-
 use gateway_domain::{JsonKind, RawJson, RawObject, printable};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Number, Value};
+
+use crate::error::place_within;
 
 /// The largest that one compiled pattern may be, in bytes.
 const PATTERN_BYTES: usize = 1024 * 1024;
@@ -129,14 +129,8 @@ fn problem(error: &ValidationError<'_>) -> String {
 
 /// `/items/0/id` as `items[0].id`.
 fn place(pointer: &str) -> String {
-    let mut place = String::new();
-    for part in pointer.split('/').skip(1) {
-        let name = part.replace("~1", "/").replace("~0", "~");
-        let _infallible = match name.parse::<usize>() {
-            Ok(index) => write!(place, "[{index}]"),
-            Err(_) if place.is_empty() => write!(place, "{name}"),
-            Err(_) => write!(place, ".{name}"),
-        };
-    }
-    place
+    pointer.split('/').skip(1).fold(String::new(), |place, part| match part.parse::<usize>() {
+        Ok(index) => place_within(&place, &format!("[{index}]")),
+        Err(_) => place_within(&place, &part.replace("~1", "/").replace("~0", "~")),
+    })
 }

@@ -4,7 +4,7 @@ use super::{
     Context, Reference, Template, check_expressions, coerce, split,
     write::{DEPTH_LIMIT, Writer, failed},
 };
-use crate::error::TemplateError;
+use crate::error::{TemplateError, place_within};
 
 /// A JSON value whose strings are templates (C-57). What has none in it keeps its bytes.
 #[derive(Debug)]
@@ -85,9 +85,8 @@ impl Branch {
     fn array(value: &RawJson, place: &str, depth: usize, errors: &mut Vec<TemplateError>) -> Option<Self> {
         let elements = value.elements(usize::MAX)?;
         let elements = elements.iter().enumerate();
-        let branches: Vec<_> = elements
-            .map(|(n, value)| Self::compile(value, &format!("{place}[{n}]"), depth, errors))
-            .collect();
+        let branches: Vec<_> =
+            elements.map(|(n, value)| Self::compile(value, &element(place, n), depth, errors)).collect();
         branches.iter().any(Self::is_changed).then_some(Self::Array(branches))
     }
 
@@ -95,7 +94,7 @@ impl Branch {
         let object = RawObject::try_from(value.clone());
         let object = object.map_err(|error| errors.push(at(place, failed(error.to_string())))).ok()?;
         let members = object.iter().map(|(name, value)| {
-            let branch = Self::compile(&value, &member(place, &name), depth, errors);
+            let branch = Self::compile(&value, &place_within(place, &name), depth, errors);
             (name.into_owned(), branch)
         });
         let members: Vec<_> = members.collect();
@@ -115,10 +114,12 @@ impl Branch {
             }
             Self::Array(elements) => {
                 let elements = elements.iter().enumerate();
-                elements.for_each(|(n, branch)| branch.references(&format!("{place}[{n}]"), found));
+                elements.for_each(|(n, branch)| branch.references(&element(place, n), found));
             }
             Self::Object(members) => {
-                members.iter().for_each(|(name, branch)| branch.references(&member(place, name), found));
+                members
+                    .iter()
+                    .for_each(|(name, branch)| branch.references(&place_within(place, name), found));
             }
         }
     }
@@ -141,7 +142,7 @@ impl Branch {
                 let mut separator = "[";
                 for (n, branch) in elements.iter().enumerate() {
                     out.raw(separator)?;
-                    branch.write(context, out).map_err(|error| error.within(&format!("[{n}]")))?;
+                    branch.write(context, out).map_err(|error| error.within(&element("", n)))?;
                     separator = ",";
                 }
                 out.raw("]")
@@ -161,8 +162,8 @@ impl Branch {
     }
 }
 
-fn member(place: &str, name: &str) -> String {
-    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+fn element(place: &str, n: usize) -> String {
+    place_within(place, &format!("[{n}]"))
 }
 
 fn at(place: &str, error: TemplateError) -> TemplateError {

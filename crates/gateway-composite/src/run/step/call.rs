@@ -119,11 +119,12 @@ impl<'a> ToolCall<'a> {
         if let Some(message) = answer::failure(result) {
             return Err(StepError::ToolFailed { tool: self.written.clone(), message });
         }
+        // What is kept are slices of the result, which keep all of it.
+        self.shared.charge_bytes(result.raw().as_bytes().len())?;
         let answer = Answer::of(result).ok_or_else(|| {
             self.useless("answered with a result that is nested too deep or names a member twice")
         })?;
-        // What is kept are slices of the result, which keep all of it.
-        self.shared.charge_bytes(result.raw().as_bytes().len())?;
+        self.shared.charge_bytes(answer.copied)?;
         Ok(answer)
     }
 

@@ -112,7 +112,7 @@ impl From<StepError> for Ending {
 impl From<Result<Answer, StepError>> for Ending {
     fn from(called: Result<Answer, StepError>) -> Self {
         match called {
-            Ok(Answer { output, content }) => Self::Completed { output, content, skips_remaining: false },
+            Ok(Answer { output, content, .. }) => Self::Completed { output, content, skips_remaining: false },
             Err(error) => error.into(),
         }
     }
