@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use gateway_domain::{JsonKind, RawJson, RawObject, printable};
+use gateway_domain::{JsonKind, RawJson, printable};
 use tokio::{task::JoinSet, time::timeout};
 use tracing::Instrument as _;
 
 use super::{
-    Answer, Ending, failed, holds,
-    tally::{Became, Done, Tally},
-    tried,
+    Ending, failed,
+    item::{Failures, Item},
+    tally::{Done, Tally},
 };
 use crate::{
     definition::ErrorAction,
@@ -97,6 +97,7 @@ impl Work<'_> {
     /// # Errors
     /// The first failure that is not forgiven. Other items still run then.
     async fn all(&self, running: &mut JoinSet<Done>, tally: &mut Tally<'_>) -> Result<(), StepError> {
+        // From 1 to 50: definitions are checked for that (C-61).
         let (parallel, failures) = (self.each.max_parallel, self.failures());
         let mut waiting = 0..self.items.len();
         loop {
@@ -138,62 +139,5 @@ impl Work<'_> {
             context: self.context.with_item(&ForEachScope { item_var, item, index }),
             index,
         }
-    }
-}
-
-/// What becomes of a loop when items fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Failures {
-    /// All others are worked on nevertheless, and the output of those that fail is the default.
-    Forgiven,
-    /// It ends with the first one.
-    End,
-}
-
-/// The work on one item.
-struct Item {
-    shared: Arc<Shared>,
-    step: Arc<str>,
-    each: Arc<PlannedLoop>,
-    context: Context,
-    index: usize,
-}
-
-impl Item {
-    /// Does the inner step, under its own condition, time limit and retries (C-64, C-W14).
-    async fn work(self, failures: Failures) -> Done {
-        let (index, mut retries) = (self.index, 0);
-        let default = || self.each.default_results.clone().unwrap_or_default();
-        let (became, output) = match self.called(&mut retries).await {
-            Ok(Some(answer)) => (Became::Completed, answer.output),
-            Ok(None) => (Became::Skipped, default()),
-            Err(error) => {
-                let output = if failures == Failures::Forgiven { default() } else { RawObject::empty() };
-                (Became::Failed(in_loop(error)), output)
-            }
-        };
-        Done { index, became, output, retries }
-    }
-
-    /// The tool's answer; `None`: the condition is false.
-    async fn called(&self, retries: &mut u32) -> Result<Option<Answer>, StepError> {
-        let Self { shared, step, each, context, .. } = self;
-        if !holds(each.condition.as_ref(), context)? {
-            return Ok(None);
-        }
-        let called = tried(shared, step, &each.call, &each.on_error, context, retries);
-        let answer = match each.timeout {
-            Some(after) => timeout(after, called).await.unwrap_or(Err(StepError::TimedOut { after })),
-            None => called.await,
-        };
-        answer.map(Some)
-    }
-}
-
-/// The place of a template of the inner step, from the loop on.
-fn in_loop(error: StepError) -> StepError {
-    match error {
-        StepError::Template(error) => failed("step", error),
-        error => error,
     }
 }

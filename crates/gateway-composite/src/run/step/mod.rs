@@ -5,6 +5,7 @@ mod attempts;
 mod call;
 mod for_each;
 mod inquiry;
+mod item;
 mod parked;
 mod question;
 mod rounds;
