@@ -17,6 +17,19 @@ pub struct TemplateError {
     pub is_missing: bool,
 }
 
+impl TemplateError {
+    /// The same within an outer place: a member's name, or an element as `[0]`.
+    pub(crate) fn within(self, outer: &str) -> Self {
+        Self { place: place_within(outer, &self.place), ..self }
+    }
+}
+
+/// A place within an outer one, either of which may be empty: `a` and `b` are `a.b`, `a` and `[0]` are `a[0]`.
+pub(crate) fn place_within(outer: &str, inner: &str) -> String {
+    let separator = if outer.is_empty() || inner.is_empty() || inner.starts_with('[') { "" } else { "." };
+    format!("{outer}{separator}{inner}")
+}
+
 impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place.as_str() {
@@ -243,8 +256,8 @@ pub enum StepError {
         /// How long was waited.
         after: Duration,
     },
-    /// The answer has an action that there is none of (C-69).
-    #[error("the client answered with action {action:?}, which there is none of")]
+    /// The answer has an action that does not exist (C-69).
+    #[error("the client answered with action {action:?}; there is no such action")]
     UnknownAction {
         /// The action.
         action: String,

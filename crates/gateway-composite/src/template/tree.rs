@@ -1,10 +1,10 @@
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use super::{
-    Context, RESULT_LIMIT, Reference, Scope, Template, coerce, split,
+    Context, Reference, Template, check_expressions, coerce, split,
     write::{DEPTH_LIMIT, Writer, failed},
 };
-use crate::error::TemplateError;
+use crate::error::{TemplateError, place_within};
 
 /// A JSON value whose strings are templates (C-57). What has none in it keeps its bytes.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ impl Tree {
     pub(crate) fn compile(value: &RawJson) -> Result<Self, Vec<TemplateError>> {
         let mut errors = Vec::new();
         let root = Branch::compile(value, "", 0, &mut errors);
+        errors.extend(check_expressions(root.expressions()).err());
         if errors.is_empty() { Ok(Self { root }) } else { Err(errors) }
     }
 
@@ -46,12 +47,12 @@ impl Tree {
     /// The first template that does not come to a value, with its place; or there is too much to write.
     pub(crate) fn expand(
         &self,
-        scope: &Scope,
+        context: &Context,
         schema: Option<&RawObject>,
         limit: usize,
     ) -> Result<RawJson, TemplateError> {
         let mut out = Writer::new(limit);
-        self.root.write(&Context::new(scope), "", &mut out)?;
+        self.root.write(context, &mut out)?;
         let value = out.finish()?;
         Ok(match schema {
             Some(schema) => coerce::coerce(value, schema),
@@ -84,9 +85,8 @@ impl Branch {
     fn array(value: &RawJson, place: &str, depth: usize, errors: &mut Vec<TemplateError>) -> Option<Self> {
         let elements = value.elements(usize::MAX)?;
         let elements = elements.iter().enumerate();
-        let branches: Vec<_> = elements
-            .map(|(n, value)| Self::compile(value, &format!("{place}[{n}]"), depth, errors))
-            .collect();
+        let branches: Vec<_> =
+            elements.map(|(n, value)| Self::compile(value, &element(place, n), depth, errors)).collect();
         branches.iter().any(Self::is_changed).then_some(Self::Array(branches))
     }
 
@@ -94,7 +94,7 @@ impl Branch {
         let object = RawObject::try_from(value.clone());
         let object = object.map_err(|error| errors.push(at(place, failed(error.to_string())))).ok()?;
         let members = object.iter().map(|(name, value)| {
-            let branch = Self::compile(&value, &member(place, &name), depth, errors);
+            let branch = Self::compile(&value, &place_within(place, &name), depth, errors);
             (name.into_owned(), branch)
         });
         let members: Vec<_> = members.collect();
@@ -114,25 +114,35 @@ impl Branch {
             }
             Self::Array(elements) => {
                 let elements = elements.iter().enumerate();
-                elements.for_each(|(n, branch)| branch.references(&format!("{place}[{n}]"), found));
+                elements.for_each(|(n, branch)| branch.references(&element(place, n), found));
             }
             Self::Object(members) => {
-                members.iter().for_each(|(name, branch)| branch.references(&member(place, name), found));
+                members
+                    .iter()
+                    .for_each(|(name, branch)| branch.references(&place_within(place, name), found));
             }
         }
     }
 
-    fn write(&self, context: &Context, place: &str, out: &mut Writer) -> Result<(), TemplateError> {
+    fn expressions(&self) -> usize {
         match self {
-            Self::Raw(value) => out.raw(value.as_str()).map_err(|error| at(place, error)),
-            Self::Template(template) => {
-                out.within(RESULT_LIMIT, |out| template.write(context, out)).map_err(|error| at(place, error))
-            }
+            Self::Raw(_) => 0,
+            Self::Template(template) => template.expressions(),
+            Self::Array(elements) => elements.iter().map(Self::expressions).sum(),
+            Self::Object(members) => members.iter().map(|(_, branch)| branch.expressions()).sum(),
+        }
+    }
+
+    /// Errors tell their places from here on.
+    fn write(&self, context: &Context, out: &mut Writer) -> Result<(), TemplateError> {
+        match self {
+            Self::Raw(value) => out.raw(value.as_str()),
+            Self::Template(template) => template.write(context, out),
             Self::Array(elements) => {
                 let mut separator = "[";
                 for (n, branch) in elements.iter().enumerate() {
                     out.raw(separator)?;
-                    branch.write(context, &format!("{place}[{n}]"), out)?;
+                    branch.write(context, out).map_err(|error| error.within(&element("", n)))?;
                     separator = ",";
                 }
                 out.raw("]")
@@ -143,7 +153,7 @@ impl Branch {
                     out.raw(separator)?;
                     out.text(|out| out.escaped(name))?;
                     out.raw(":")?;
-                    branch.write(context, &member(place, name), out)?;
+                    branch.write(context, out).map_err(|error| error.within(name))?;
                     separator = ",";
                 }
                 out.raw("}")
@@ -152,8 +162,8 @@ impl Branch {
     }
 }
 
-fn member(place: &str, name: &str) -> String {
-    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+fn element(place: &str, n: usize) -> String {
+    place_within(place, &format!("[{n}]"))
 }
 
 fn at(place: &str, error: TemplateError) -> TemplateError {

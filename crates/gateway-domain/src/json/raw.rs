@@ -108,6 +108,26 @@ impl RawJson {
         memchr::memmem::find(&self.bytes, word).is_some()
     }
 
+    /// How deep arrays and objects are nested in it: 0 of a scalar, 1 of `{}`, at most [`super::DEPTH_LIMIT`].
+    pub fn depth(&self) -> usize {
+        let (mut depth, mut deepest) = (0_usize, 0);
+        let (mut is_quoted, mut is_escaped) = (false, false);
+        for byte in self.as_bytes() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = true,
+                b'"' => is_quoted = !is_quoted,
+                b'{' | b'[' if !is_quoted => {
+                    depth += 1;
+                    deepest = deepest.max(depth);
+                }
+                b'}' | b']' if !is_quoted => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        deepest
+    }
+
     /// The bytes as text.
     pub fn as_str(&self) -> &str {
         // Checked when the value was made; the fallback only spares a panic path.

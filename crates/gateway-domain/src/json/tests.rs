@@ -204,3 +204,12 @@ proptest! {
         prop_assert_eq!(string.to_text().unwrap(), text.as_str());
     }
 }
+
+#[test]
+fn levels_are_counted_outside_of_texts() {
+    for (text, levels) in
+        [("7", 0), (r#""[{""#, 0), ("{}", 1), (r#"{"a":[{"b":1},[]]}"#, 3), (r#"{"a":"\"[[[","b\\":[]}"#, 2)]
+    {
+        assert_eq!(RawJson::parse(text).unwrap().depth(), levels, "{text}");
+    }
+}

@@ -4,7 +4,7 @@ use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use crate::{
     definition::{ElicitationStep, Place, Problem, hint, listed, shown},
-    schema::Schema,
+    schema::{Formats, Schema},
 };
 
 /// How many bytes a schema may have (C-66).
@@ -142,7 +142,7 @@ fn titled(place: &Place, field: &RawObject, name: &str) -> Option<Problem> {
 
 fn default(place: &Place, field: &RawObject) -> Option<Problem> {
     let default = field.get("default")?;
-    let cause = Schema::compile(field).ok()?.check(&default).err()?;
+    let cause = Schema::compile(field, Formats::Asserted).ok()?.check(&default).err()?;
     Some(place.member("default").problem("must fit the field itself").because(cause))
 }
 

@@ -11,6 +11,8 @@ pub(crate) struct Answer {
     pub(super) output: RawObject,
     /// The raw `content`.
     pub(super) content: Option<RawJson>,
+    /// How many bytes of the output are a copy, as a map is.
+    pub(super) copied: usize,
 }
 
 impl Answer {
@@ -22,11 +24,11 @@ impl Answer {
     /// `None`: it is nested too deep, or a member of its `structuredContent` stands twice.
     pub(super) fn of(result: &RawObject) -> Option<Self> {
         let content = result.get("content");
-        let output = match result.get("structuredContent").filter(|it| it.kind() == JsonKind::Object) {
-            Some(structured) => RawObject::try_from(structured).ok()?,
-            None => mapped(content.as_ref())?,
-        };
-        Some(Self { output, content })
+        if let Some(structured) = result.get("structuredContent").filter(|it| it.kind() == JsonKind::Object) {
+            return Some(Self { output: RawObject::try_from(structured).ok()?, content, copied: 0 });
+        }
+        let output = mapped(content.as_ref())?;
+        Some(Self { copied: output.as_str().len(), output, content })
     }
 }
 
