@@ -221,3 +221,59 @@ async fn tools_are_hidden_at_run_time_and_runs_need_a_restart() {
     write(&folder, &hidden.replace("workflows = [\"echo\"]", "deny = [\"echo\"]"));
     until("inner is gone", &serving, async || !has(&client, "inner").await).await;
 }
+
+/// A client that says who it is.
+async fn client_of(serving: &Serving, speaks: Speaks, key: &str) -> HttpClient {
+    let client = HttpClient::new(&serving.url, speaks).unwrap();
+    let client = client.with_header("authorization", &format!("Bearer {key}"));
+    client.shake_hands().await.unwrap();
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_not_for_everybody_gives_each_caller_the_workflows_of_its_own_tools() {
+    let (desk, lab) = ("desk-key-0123456789", "lab-key-0123456789");
+    for speaks in [Speaks::legacy, Speaks::modern] {
+        // What a process lists is what stands in the file when it starts, and each session has a process.
+        let command = gateway_testkit::stdio::command(&["--era", "legacy", "--tools-file", "tools.json"]);
+        let config = format!(
+            "workflows = \"flows/*\"\n[clients.desk]\nkey = \"{desk}\"\n[clients.lab]\nkey = \"{lab}\"\n\
+             [downstreams.p]\ncommand = {}\npublic_tool_list = false\ntools = {{ workflows = [\"echo\"] }}\n",
+            crate::support::toml(&command)
+        );
+        let folder = Folder::with(&config);
+        file(&folder, "flows/inner.yaml", &echoes("p__echo", "one"));
+        file(&folder, "flows/dotted.yaml", &echoes("p.echo", "two"));
+        file(&folder, "flows/sum.yaml", &echoes("p__add", "three"));
+        let tool = |name: &str| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
+        let lists = |names: &[&str]| {
+            let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
+            file(&folder, "tools.json", &format!("[{}]", tools.join(",")));
+        };
+        lists(&["echo", "add"]);
+        let serving = Serving::start(&folder, &[]);
+        let served = client_of(&serving, speaks(), desk).await;
+        // The client may remember the tool from before: it has not been listed to it now.
+        assert!(says(&served, "inner", "one").await, "{}", serving.log());
+        for (shown, name) in
+            [(true, "inner"), (true, "dotted"), (true, "sum"), (true, "p__add"), (false, "p__echo")]
+        {
+            assert_eq!(has(&served, name).await, shown, "{name}: {}", serving.log());
+        }
+        assert!(says(&served, "dotted", "two").await, "{}", serving.log());
+        assert!(served.call("1", "p__echo", "{}").await.unwrap().error().is_some(), "hidden from clients");
+
+        lists(&["add"]);
+        let other = client_of(&serving, speaks(), lab).await;
+        for (shown, name) in [(false, "inner"), (false, "dotted"), (true, "sum"), (true, "p__add")] {
+            assert_eq!(has(&other, name).await, shown, "{name}: {}", serving.log());
+        }
+        let refused = other.call("2", "inner", "{}").await.unwrap();
+        assert!(
+            refused.error().is_some_and(|error| error.to_lowercase().contains("unknown tool")),
+            "{}",
+            refused.text
+        );
+        assert!(has(&served, "inner").await && says(&served, "inner", "one").await, "{}", serving.log());
+    }
+}
