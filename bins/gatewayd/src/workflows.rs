@@ -14,7 +14,16 @@ pub(crate) struct Workflows {
     /// By name, which none of the others has.
     pub(crate) broken: BTreeMap<Arc<str>, Vec<Fault>>,
     /// Where each is written.
-    places: BTreeMap<Arc<str>, String>,
+    places: BTreeMap<Arc<str>, Place>,
+}
+
+/// Where a workflow is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// `None`: in the environment.
+    pub(crate) file: Option<String>,
+    /// File, line and key, as far as there are any.
+    pub(crate) shown: String,
 }
 
 /// One thing that keeps a workflow from being offered.
@@ -33,7 +42,8 @@ impl Workflows {
         let mut workflows = Self::default();
         for workflow in written {
             let name: Arc<str> = workflow.name.as_str().into();
-            workflows.places.insert(name.clone(), workflow.place.clone());
+            let place = Place { file: workflow.file.clone(), shown: workflow.place.clone() };
+            workflows.places.insert(name.clone(), place);
             match compile(workflow) {
                 Ok(compiled) => drop(workflows.definitions.insert(name, Arc::new(compiled))),
                 Err(faults) => drop(workflows.broken.insert(name, faults)),
@@ -42,15 +52,15 @@ impl Workflows {
         workflows
     }
 
-    /// File and line.
-    pub(crate) fn place(&self, name: &str) -> &str {
-        self.places.get(name).map_or("", String::as_str)
+    /// Where one of them is written.
+    pub(crate) fn place(&self, name: &str) -> Place {
+        self.places.get(name).cloned().unwrap_or_default()
     }
 
     /// Tells the log what is left out, and why.
     pub(crate) fn warn(&self) {
         for (workflow, faults) in &self.broken {
-            let place = self.place(workflow);
+            let place = self.place(workflow).shown;
             for Fault { step, field, message } in faults {
                 let reason = printable(message, 500);
                 let [step, field] =
@@ -125,9 +135,9 @@ mod tests {
         let written = loaded.unwrap_or_else(|problems| panic!("{problems}\n{text}")).config.workflows;
         let workflows = Workflows::of(&written);
         assert_eq!(workflows.definitions.len() + workflows.broken.len(), written.len());
-        let row = |(name, place): (&Arc<str>, &String)| {
+        let row = |(name, place): (&Arc<str>, &Place)| {
             let faults = workflows.broken.get(name).into_iter().flatten();
-            (name.to_string(), place.clone(), faults.map(ToString::to_string).collect())
+            (name.to_string(), place.shown.clone(), faults.map(ToString::to_string).collect())
         };
         workflows.places.iter().map(row).collect()
     }

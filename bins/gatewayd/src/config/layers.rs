@@ -79,6 +79,14 @@ impl Layers {
         }
     }
 
+    /// The file of a layer, as [`Self::place`] calls it.
+    pub(super) fn file(&self, tag: Tag) -> Option<&str> {
+        match self.origin(tag)? {
+            Origin::File { name, .. } => Some(name),
+            Origin::Environment(_) | Origin::Flags => None,
+        }
+    }
+
     /// In which order people read it: layer by layer, line by line.
     pub(super) fn rank(&self, tag: Tag, path: &KeyPath) -> (usize, usize) {
         let index = self.index(tag).unwrap_or_default();

@@ -191,6 +191,11 @@ impl<'a> Item<'a> {
         self.reader.layers.place(self.value.tag(), &self.path)
     }
 
+    /// The file that this stands in.
+    pub(super) fn file(&self) -> Option<&'a str> {
+        self.reader.layers.file(self.value.tag())
+    }
+
     /// Whether this belongs to a downstream that is switched off.
     pub(super) fn is_dormant(&self) -> bool {
         self.reader.dormant.get()

@@ -53,7 +53,8 @@ fn inline(item: &Item<'_>) -> Vec<Workflow> {
     let Some(table) = item.table() else { return Vec::new() };
     let workflow = |(name, item): (String, Item<'_>)| match item.structured() {
         value @ Value::Dict(..) => {
-            Some(Workflow { name, place: item.place(), definition: text::definition(&value) })
+            let (file, place) = (item.file().map(str::to_owned), item.place());
+            Some(Workflow { name, file, place, definition: text::definition(&value) })
         }
         other => {
             item.report(scalar::found(&other, "a table of keys"));
@@ -134,16 +135,15 @@ fn paths(pattern: &str) -> Result<Vec<PathBuf>, Fault> {
 fn of_file(item: &Item<'_>, file: &Path) -> Workflow {
     item.reads(file);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let place = file.display().to_string();
-    match definition(file) {
-        Ok(definition) => {
-            Workflow { name: definition.get_text("name").unwrap_or(stem), place, definition: Ok(definition) }
-        }
+    let shown = file.display().to_string();
+    let (name, place, definition) = match definition(file) {
+        Ok(definition) => (definition.get_text("name").unwrap_or(stem), shown.clone(), Ok(definition)),
         Err(SyntaxError { line, message }) => {
-            let place = line.map_or_else(|| place.clone(), |line| format!("{place}:{line}"));
-            Workflow { name: stem, place, definition: Err(message) }
+            let place = line.map_or_else(|| shown.clone(), |line| format!("{shown}:{line}"));
+            (stem, place, Err(message))
         }
-    }
+    };
+    Workflow { name, file: Some(shown), place, definition }
 }
 
 fn definition(file: &Path) -> Result<gateway_domain::RawObject, SyntaxError> {

@@ -95,21 +95,49 @@ fn check_tells_which_workflows_are_left_out_and_why() {
     assert_eq!(code, Some(1));
     for part in [
         format!(
-            r#""workflows":[{{"name":"cut","file":"{flows}/cut.json:1","state":"broken","steps":0,"tools":[],"problems":[{{"step":null,"field":null,"message":""#
+            r#""workflows":[{{"name":"cut","file":"{flows}/cut.json","place":"{flows}/cut.json:1","state":"broken","steps":null,"tools":null,"problems":[{{"step":null,"field":null,"message":""#
         ),
         format!(
-            r#"{{"name":"gone","file":"{flows}/gone.yaml","state":"hidden","steps":1,"tools":["d__odd"],"problems":[],"reason":"{reason}","remarks":[]}}"#
+            r#"{{"name":"gone","file":"{flows}/gone.yaml","place":"{flows}/gone.yaml","state":"hidden","steps":1,"tools":["d__odd"],"problems":[{{"step":"say","field":null,"message":"{reason}"}}],"reason":"{reason}","remarks":[]}}"#
         ),
         format!(
-            r#"{{"name":"good","file":"{flows}/good.yaml","state":"ready","steps":1,"tools":["d__echo"],"problems":[],"reason":null,"remarks":[]}}"#
+            r#"{{"name":"good","file":"{flows}/good.yaml","place":"{flows}/good.yaml","state":"ready","steps":1,"tools":["d__echo"],"problems":[],"reason":null,"remarks":[]}}"#
         ),
         format!(
-            r#"{{"name":"wrong","file":"{flows}/wrong.yaml","state":"broken","steps":0,"tools":[],"problems":[{{"step":"say","field":"dependsOn"#
+            r#"{{"name":"wrong","file":"{flows}/wrong.yaml","place":"{flows}/wrong.yaml","state":"broken","steps":null,"tools":null,"problems":[{{"step":"say","field":"dependsOn"#
         ),
+        r#""reason":"step `say`: `dependsOn"#.to_owned(),
         format!(r#""problems":["workflow `cut` is broken: {flows}/cut.json:1: "#),
     ] {
         assert!(json.contains(&part), "{part} is not in {json}");
     }
+}
+
+#[test]
+fn that_a_downstream_is_switched_off_on_purpose_fails_no_check() {
+    let config = format!(
+        "{}{}enabled = false\n[workflows.inline]\ndescription = \"x\"\nsteps = [{{ id = \"s\", tool = \"off.echo\" }}]\n",
+        fake("d", &[]),
+        fake("off", &[])
+    );
+    let folder = Folder::with(&config);
+    let (code, out, err) = run(&folder, &["check"]);
+    assert_eq!((code, err.contains("workflow `")), (Some(0), false), "{out}{err}");
+    let reason = "step `s` calls `off.echo`, but downstream `off` is disabled";
+    let place = "gateway.toml:6: workflows.inline";
+    assert!(out.contains(&format!("inline\thidden\t1 step\t{place}\t{reason}\n")), "{out}");
+    let (code, json, _) = run(&folder, &["check", "--json"]);
+    let row = format!(
+        r#""file":"gateway.toml","place":"{place}","state":"hidden","steps":1,"tools":["off.echo"],"problems":[{{"step":"s","field":null,"message":"{reason}"}}],"reason":"{reason}","remarks":[]"#
+    );
+    assert!(code == Some(0) && json.contains(&row) && json.ends_with("\"problems\":[]}\n"), "{json}");
+    let (code, _, err) = run(&folder, &["call", "inline"]);
+    assert!(code == Some(1) && err.contains(&format!("workflow `inline` is hidden: {reason}")), "{err}");
+    let more = "[[workflows.inline.steps]]\nid = \"t\"\ntool = \"d__nothing\"\n";
+    let steps = "[[workflows.inline.steps]]\nid = \"s\"\ntool = \"off.echo\"\n";
+    let config = config.replace("steps = [{ id = \"s\", tool = \"off.echo\" }]\n", &format!("{steps}{more}"));
+    let (code, out, err) = run(&Folder::with(&config), &["check"]);
+    assert!(code == Some(1) && err.contains("workflow `inline` is hidden: "), "{out}{err}");
 }
 
 #[test]
