@@ -98,6 +98,16 @@ impl Layers {
         }
     }
 
+    /// In which order the members of a table were written: layer by layer, and as they stand in a file.
+    pub(super) fn order(&self, tag: Tag, path: &KeyPath) -> (usize, usize) {
+        let index = self.index(tag).unwrap_or_default();
+        let order = match self.origins.get(index) {
+            Some(Origin::File { lines, renames, .. }) => lines.get(&renames.written(path)).map(|at| at.order),
+            _ => None,
+        };
+        (index, order.unwrap_or_default())
+    }
+
     /// Against which folder a relative path of this layer is meant; `None` is the current one.
     pub(super) fn folder(&self, tag: Tag) -> Option<&Path> {
         match self.origin(tag)? {
@@ -207,7 +217,7 @@ pub(super) fn in_file(name: &str, lines: &Lines, path: &KeyPath) -> String {
 }
 
 fn line_of(lines: &Lines, path: &KeyPath) -> Option<usize> {
-    path.ancestors().find_map(|path| lines.get(&path)).copied()
+    path.ancestors().find_map(|path| lines.get(&path)).map(|written| written.line)
 }
 
 fn flag_of(path: &KeyPath) -> String {

@@ -11,14 +11,18 @@ use super::file::Files;
 use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::scalar;
-use super::text::{self, Format, SyntaxError};
+use super::text::{Format, SyntaxError};
 
 /// How many there may be.
 const MOST: usize = 1_000;
 /// Bytes of a file that holds one.
 const LARGEST_FILE: u64 = 1 << 20;
-/// How many files and folders a glob is compared with.
+/// Bytes of all files that hold one, and of all definitions: what is compiled takes many times as much.
+const MOST_BYTES: u64 = 8 << 20;
+/// How many files and folders a glob may mean.
 const MOST_PATHS: usize = 10_000;
+/// How many folders are watched for the files that a glob means.
+const MOST_FOLDERS: usize = 1_000;
 
 pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
     let Some(item) = top.take("workflows") else { return Vec::new() };
@@ -37,6 +41,11 @@ pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
         )));
         return Vec::new();
     }
+    let lengths = workflows.iter().filter_map(|workflow| workflow.definition.as_ref().ok());
+    if let Err(fault) = fit(lengths.map(|definition| definition.as_str().len() as u64).sum()) {
+        item.report(fault);
+        return Vec::new();
+    }
     workflows.sort_by(|a, b| a.name.cmp(&b.name));
     for pair in workflows.windows(2) {
         let [one, other] = pair else { continue };
@@ -49,12 +58,21 @@ pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
     workflows
 }
 
+fn fit(bytes: u64) -> Result<(), Fault> {
+    match bytes <= MOST_BYTES {
+        true => Ok(()),
+        false => Err(Fault::new(format!(
+            "the workflows have {bytes} bytes in all, and {MOST_BYTES} at most are read"
+        ))),
+    }
+}
+
 fn inline(item: &Item<'_>) -> Vec<Workflow> {
     let Some(table) = item.table() else { return Vec::new() };
     let workflow = |(name, item): (String, Item<'_>)| match item.structured() {
         value @ Value::Dict(..) => {
             let (file, place) = (item.file().map(str::to_owned), item.place());
-            Some(Workflow { name, file, place, definition: text::definition(&value) })
+            Some(Workflow { name, file, place, definition: item.definition(&value) })
         }
         other => {
             item.report(scalar::found(&other, "a table of keys"));
@@ -76,6 +94,13 @@ fn in_files(item: &Item<'_>) -> Vec<Workflow> {
         item.report(Fault::new(format!("there are {} files, and {MOST} at most are read", files.len())));
         return Vec::new();
     }
+    // Before the first is read.
+    let sizes =
+        files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len().min(LARGEST_FILE));
+    if let Err(fault) = fit(sizes.sum()) {
+        item.report(fault);
+        return Vec::new();
+    }
     files.iter().map(|file| of_file(item, file)).collect()
 }
 
@@ -93,14 +118,24 @@ fn found(item: &Item<'_>) -> Result<Vec<PathBuf>, Fault> {
     let folder = item.resolve("".as_ref());
     let pattern = Path::new(&Pattern::escape(&folder.to_string_lossy())).join(&written);
     let folders = pattern.parent().map(|parent| paths(&parent.to_string_lossy())).transpose()?;
-    let folders = folders.into_iter().flatten().filter(|path| path.is_dir());
-    folders.take(MOST).for_each(|folder| item.reads(&folder));
-    let files: Vec<_> =
-        paths(&pattern.to_string_lossy())?.into_iter().filter(|path| !path.is_dir()).collect();
-    if files.is_empty() {
+    let folders: Vec<_> = folders.into_iter().flatten().filter(|path| path.is_dir()).collect();
+    if folders.len() > MOST_FOLDERS {
+        return Err(too_many(folders.len(), "folders are searched", MOST_FOLDERS));
+    }
+    folders.iter().for_each(|folder| item.reads(folder));
+    let (inner, files): (Vec<_>, Vec<_>) =
+        paths(&pattern.to_string_lossy())?.into_iter().partition(|path| path.is_dir());
+    // `**` means every folder, and what is in it.
+    if let (Some(folder), false) = (inner.first(), written.contains("**")) {
+        item.note(format!("{} is a folder, and what is in it is not read", folder.display()));
+    } else if files.is_empty() {
         item.note(format!("no file matches {}", path.display()));
     }
     Ok(files)
+}
+
+fn too_many(count: usize, what: &str, most: usize) -> Fault {
+    Fault::new(format!("{count} {what}, and {most} at most may be")).hint("write a narrower glob")
 }
 
 fn is_literal(text: &str) -> bool {
@@ -128,7 +163,11 @@ fn paths(pattern: &str) -> Result<Vec<PathBuf>, Fault> {
     let found = glob::glob_with(pattern, options)
         .map_err(|error| Fault::new(format!("is no glob: {}", error.msg)).hint("write \"flows/*.yaml\""))?;
     // What cannot be looked into has no files for us; the others count.
-    Ok(found.take(MOST_PATHS).filter_map(Result::ok).collect())
+    let paths: Vec<_> = found.filter_map(Result::ok).take(MOST_PATHS + 1).collect();
+    match paths.len() > MOST_PATHS {
+        true => Err(too_many(paths.len(), "paths or more match", MOST_PATHS)),
+        false => Ok(paths),
+    }
 }
 
 /// The workflow that a file defines. It is called what it says, or like the file.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gateway_testkit::client::{HttpClient, Speaks};
 
-use crate::support::{Folder, Serving, WATCHED, fake, gatewayd, has, logged, until, write};
+use crate::support::{Folder, Serving, WATCHED, fake, gatewayd, has, logged, toml, until, write};
 
 fn file(folder: &Folder, name: &str, text: &str) -> PathBuf {
     let file = folder.config().with_file_name(name);
@@ -263,11 +263,11 @@ async fn a_list_that_is_not_for_everybody_gives_each_caller_the_workflows_of_its
     let (desk, lab) = ("desk-key-0123456789", "lab-key-0123456789");
     for speaks in [Speaks::legacy, Speaks::modern] {
         // What a process lists is what stands in the file when it starts, and each session has a process.
-        let command = gateway_testkit::stdio::command(&["--era", "legacy", "--tools-file", "tools.json"]);
+        let command = gateway_testkit::stdio::command(["--era", "legacy", "--tools-file", "tools.json"]);
         let config = format!(
             "workflows = \"flows/*\"\n[clients.desk]\nkey = \"{desk}\"\n[clients.lab]\nkey = \"{lab}\"\n\
              [downstreams.p]\ncommand = {}\npublic_tool_list = false\ntools = {{ workflows = [\"echo\"] }}\n",
-            crate::support::toml(&command)
+            toml(&command)
         );
         let folder = Folder::with(&config);
         file(&folder, "flows/inner.yaml", &echoes("p__echo", "one"));
