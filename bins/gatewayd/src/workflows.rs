@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use gateway_composite::{ComposerConfig, DefinitionErrors, Definitions, Workflow, WorkflowDefinition};
+use gateway_composite::{ComposerConfig, Definitions, Workflow};
 use gateway_domain::printable;
 
 use crate::config;
@@ -85,8 +85,7 @@ impl fmt::Display for Fault {
 
 fn compile(workflow: &config::Workflow) -> Result<Workflow, Vec<Fault>> {
     let definition = workflow.definition.as_ref().map_err(|reason| vec![Fault::whole(reason)])?;
-    let read = WorkflowDefinition::read(definition, Some(&workflow.name));
-    read.and_then(Workflow::compile).map_err(|DefinitionErrors(errors)| {
+    Workflow::load(definition, Some(&workflow.name)).map_err(|errors| {
         let faults = errors.into_iter().map(|error| Fault {
             step: error.step.as_deref().map(str::to_owned),
             field: Some(error.field).filter(|field| !field.is_empty()),

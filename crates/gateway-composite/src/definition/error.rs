@@ -30,12 +30,49 @@ impl std::error::Error for DefinitionError {}
 
 /// Everything that is wrong with a definition, in the order of the file (C-29). Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DefinitionErrors(pub Vec<DefinitionError>);
+pub struct DefinitionErrors(Vec<DefinitionError>);
+
+impl DefinitionErrors {
+    /// `None`: nothing is wrong.
+    pub(crate) fn of(errors: impl IntoIterator<Item = impl Into<DefinitionError>>) -> Option<Self> {
+        let errors: Vec<_> = errors.into_iter().map(Into::into).collect();
+        (!errors.is_empty()).then_some(Self(errors))
+    }
+
+    /// A workflow that cannot be compiled, and nobody says why.
+    pub(crate) fn internal() -> Self {
+        let message = "cannot be compiled, and it is not known why; please report it".to_owned();
+        Self(vec![DefinitionError { step: None, field: "steps".to_owned(), message, cause: None }])
+    }
+
+    /// Each by itself.
+    pub fn iter(&self) -> std::slice::Iter<'_, DefinitionError> {
+        self.0.iter()
+    }
+}
+
+impl IntoIterator for DefinitionErrors {
+    type Item = DefinitionError;
+    type IntoIter = std::vec::IntoIter<DefinitionError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a DefinitionErrors {
+    type Item = &'a DefinitionError;
+    type IntoIter = std::slice::Iter<'a, DefinitionError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
 
 impl fmt::Display for DefinitionErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for error in &self.0 {
+        for error in self {
             write!(f, "{separator}{error}")?;
             separator = "; ";
         }

@@ -3,6 +3,7 @@
 
 mod error;
 mod place;
+mod problem;
 mod read;
 mod word;
 
@@ -11,9 +12,11 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
+use self::word::nearest;
 pub(crate) use self::{
     place::Place,
-    word::{listed, nearest, shown},
+    problem::{Draft, Flaws, Problem, in_file_order},
+    word::{hint, listed, shown},
 };
 
 /// A workflow as it is written (C-24).

@@ -5,20 +5,30 @@ use std::{
 
 use gateway_domain::RawJson;
 
-use super::{DefinitionError, shown};
+use super::{problem::Problem, shown};
 
 /// Where something stands in a definition: the step, and the way from there.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    step: Option<Arc<str>>,
-    field: String,
+    pub(super) step: Option<Arc<str>>,
+    pub(super) field: String,
+    /// The same from the definition on, as far as it is known part by part.
+    way: Vec<Hop>,
+}
+
+/// One part of a way.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Hop {
+    Member(String),
+    Element(usize),
 }
 
 impl Place {
     /// A step, by its id, or by its place in the file if it has none.
     pub(crate) fn step(id: &str, index: usize) -> Self {
         let step = if id.is_empty() { format!("#{}", index + 1) } else { shown(id) };
-        Self { step: Some(step.into()), field: String::new() }
+        let way = vec![Hop::Member("steps".to_owned()), Hop::Element(index)];
+        Self { step: Some(step.into()), field: String::new(), way }
     }
 
     /// A member of what stands here.
@@ -31,28 +41,31 @@ impl Place {
             (true, false) => write!(member.field, ".{name}"),
             (false, _) => write!(member.field, "[{}]", RawJson::string(&shown(name))),
         };
+        member.way.push(Hop::Member(name.to_owned()));
         member
     }
 
     /// An element of what stands here.
     pub(crate) fn element(&self, index: usize) -> Self {
-        Self { step: self.step.clone(), field: format!("{}[{index}]", self.field) }
+        let mut element = self.within(&format!("[{index}]"));
+        element.way.push(Hop::Element(index));
+        element
     }
 
     /// What a way like `query[0]`, `[0].id` or nothing at all leads to from here.
     pub(crate) fn within(&self, way: &str) -> Self {
         let dot = if way.is_empty() || way.starts_with('[') || self.field.is_empty() { "" } else { "." };
-        Self { step: self.step.clone(), field: format!("{}{dot}{way}", self.field) }
+        Self { field: format!("{}{dot}{way}", self.field), ..self.clone() }
+    }
+
+    /// The way from the definition on.
+    pub(crate) fn way(&self) -> &[Hop] {
+        &self.way
     }
 
     /// That something is wrong here; `message` goes on after the field.
-    pub(crate) fn problem(&self, message: impl Into<String>) -> DefinitionError {
-        DefinitionError {
-            step: self.step.clone(),
-            field: self.field.clone(),
-            message: message.into(),
-            cause: None,
-        }
+    pub(crate) fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem { place: self.clone(), message: message.into(), cause: None }
     }
 }
 

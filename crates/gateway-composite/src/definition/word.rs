@@ -4,7 +4,7 @@ use gateway_domain::printable;
 
 /// The known word nearest to `word`, if it is near enough to be a slip of the pen. `retry_count` is nothing but
 /// `retryCount` in another convention.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let folded = |word: &str| word.to_lowercase().replace(['-', '_'], "");
     let word = folded(word);
     let (distance, best) = known
@@ -13,6 +13,15 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .min()?;
     // A third of the letters wrong is a typing error; more is another word, and so is one without a letter in common.
     (distance <= best.len().max(3) / 3 && distance < best.len()).then_some(best)
+}
+
+/// What may be meant by an unknown word, as the end of a sentence about it: the nearest known one, or all of them.
+pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("; did you mean `{}`?", shown(near)),
+        None if known.is_empty() => String::new(),
+        None => format!("; there are {}", listed(known)),
+    }
 }
 
 /// How many characters of a name are shown.

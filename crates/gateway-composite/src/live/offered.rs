@@ -95,11 +95,8 @@ pub(super) fn check(definitions: &Definitions, composer: &Composer) -> Result<()
     if composer.config.can_ask {
         return Ok(());
     }
-    let errors: Vec<_> = definitions.values().flat_map(|workflow| unaskable(workflow)).collect();
-    match errors.is_empty() {
-        true => Ok(()),
-        false => Err(WorkflowError::InvalidDefinition(DefinitionErrors(errors))),
-    }
+    let errors = definitions.values().flat_map(|workflow| unaskable(workflow));
+    DefinitionErrors::of(errors).map_or(Ok(()), |errors| Err(WorkflowError::InvalidDefinition(errors)))
 }
 
 fn unaskable(workflow: &Workflow) -> impl Iterator<Item = DefinitionError> {

@@ -97,10 +97,21 @@ pub(crate) enum PlannedValue {
 }
 
 impl Workflow {
+    /// Reads a definition, as [`WorkflowDefinition::read`] does, checks it by every rule (C-29 to C-41) and compiles it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in form and by the rules together, in the order of the file; what is missing
+    /// stands before what is wrong beside it. A member whose form is wrong is left out of all else that is judged, and
+    /// of more than 100 steps only the first 100 are judged by the rules.
+    pub fn load(definition: &RawObject, name: Option<&str>) -> Result<Self, DefinitionErrors> {
+        check::load(definition, name)
+    }
+
     /// Checks a definition by every rule (C-29 to C-41) and compiles it.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Everything that breaks a rule. What cannot even be read is told by [`WorkflowDefinition::read`] before;
+    /// [`Self::load`] tells both.
     pub fn compile(definition: WorkflowDefinition) -> Result<Self, DefinitionErrors> {
         check::compile(definition)
     }

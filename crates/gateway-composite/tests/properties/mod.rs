@@ -39,8 +39,8 @@ fn define(text: &str) {
             assert!(workflow.tools().count() <= workflow.definition().steps.len());
         }
         Err(errors) => {
-            assert!(!errors.0.is_empty(), "a definition is refused for a reason");
-            assert!(errors.0.iter().all(|error| !error.field.is_empty() && !error.message.is_empty()));
+            assert!(errors.iter().next().is_some(), "a definition is refused for a reason");
+            assert!(errors.iter().all(|error| !error.field.is_empty() && !error.message.is_empty()));
         }
     }
 }

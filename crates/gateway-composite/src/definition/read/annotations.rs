@@ -14,5 +14,5 @@ pub(super) fn annotations(value: Value) -> Read<Annotations> {
         idempotent_hint: members.take("idempotentHint", Value::flag),
         open_world_hint: members.take("openWorldHint", Value::flag),
     };
-    members.finish(Some(annotations))
+    members.finish(annotations)
 }

@@ -1,17 +1,16 @@
 use gateway_domain::RawObject;
 
 use super::{
-    super::{DefinitionError, listed, nearest, place::Place, shown},
+    super::{Draft, Flaws, hint, nearest, place::Place, shown},
     value::{Read, Value},
 };
 
-/// The members of one object, taken one by one. What is wrong with them is collected in the order of the file.
+/// The members of one object, taken one by one. What is wrong with them is collected.
 #[derive(Debug)]
 pub(super) struct Members {
     object: RawObject,
     place: Place,
-    /// Each with the place of its member.
-    problems: Vec<(usize, DefinitionError)>,
+    flaws: Flaws,
 }
 
 impl Members {
@@ -27,61 +26,76 @@ impl Members {
         known: &[&str],
         explain: impl Fn(&str) -> Option<String>,
     ) -> Self {
-        let unknown = |name: &str| explain(name).unwrap_or_else(|| strange(name, known));
-        let problems = object
-            .iter()
-            .enumerate()
-            .filter(|(_, (name, _))| !known.contains(&name.as_ref()))
-            .map(|(at, (name, _))| (at, place.member(&name).problem(unknown(&name))))
-            .collect();
-        Self { object, place, problems }
+        let mut flaws = Flaws::default();
+        for (name, _) in object.iter().filter(|(name, _)| !known.contains(&name.as_ref())) {
+            let message = explain(&name).unwrap_or_else(|| strange(&name, known));
+            flaws.problems.push(place.member(&name).problem(message));
+            // It is not missing if it is only misspelt.
+            if let Some(meant) = nearest(&name, known).filter(|meant| !object.contains(meant)) {
+                flaws.leave_out(&place.member(meant));
+            }
+        }
+        Self { object, place, flaws }
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
         self.object.contains(name)
     }
 
-    /// What a member holds; `None` if it is not there, or wrong.
+    /// What a member holds; `None` if it is not there, or wrong, and then left out.
     pub(super) fn take<T>(&mut self, name: &str, read: impl FnOnce(Value) -> Read<T>) -> Option<T> {
-        let (at, (_, raw)) = self.object.iter().enumerate().find(|(_, (member, _))| member == name)?;
-        match read(Value { raw, place: self.place.member(name) }) {
+        let value = self.value(name)?;
+        let place = value.place.clone();
+        match read(value) {
             Ok(value) => Some(value),
             Err(problems) => {
-                self.problems.extend(problems.into_iter().map(|problem| (at, problem)));
+                self.flaws.problems.extend(problems);
+                self.flaws.leave_out(&place);
                 None
             }
         }
     }
 
-    /// The same of a member that must be there.
-    pub(super) fn demand<T>(&mut self, name: &str, read: impl FnOnce(Value) -> Read<T>) -> Option<T> {
+    /// What can be read of a member; `None` if it is not there.
+    pub(super) fn draft<T>(&mut self, name: &str, read: impl FnOnce(Value) -> Draft<T>) -> Option<T> {
+        let draft = read(self.value(name)?);
+        self.flaws.absorb(draft.flaws);
+        Some(draft.value)
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        Some(Value { raw: self.object.get(name)?, place: self.place.member(name) })
+    }
+
+    /// Takes note that a member has to be there, and is not.
+    pub(super) fn demand(&mut self, name: &str) {
         if !self.has(name) {
             self.report(name, "is required");
+            self.leave_out(name);
         }
-        self.take(name, read)
     }
 
     /// Takes note that something is wrong with a member.
     pub(super) fn report(&mut self, name: &str, message: impl Into<String>) {
-        let at = self.object.iter().position(|(member, _)| member == name).unwrap_or(usize::MAX);
-        self.problems.push((at, self.place.member(name).problem(message)));
+        self.flaws.problems.push(self.place.member(name).problem(message));
     }
 
-    /// What was built from the members, if nothing is wrong with them. It may only be missing if something is.
-    pub(super) fn finish<T>(mut self, built: Option<T>) -> Read<T> {
-        match built {
-            Some(built) if self.problems.is_empty() => Ok(built),
-            _ => {
-                self.problems.sort_by_key(|(at, _)| *at);
-                Err(self.problems.into_iter().map(|(_, problem)| problem).collect())
-            }
-        }
+    /// Takes note that nothing can be said of a member.
+    pub(super) fn leave_out(&mut self, name: &str) {
+        self.flaws.leave_out(&self.place.member(name));
+    }
+
+    /// What was built from the members, if nothing is wrong with them.
+    pub(super) fn finish<T>(self, built: T) -> Read<T> {
+        if self.flaws.problems.is_empty() { Ok(built) } else { Err(self.flaws.problems) }
+    }
+
+    /// What was built from the members that are right.
+    pub(super) fn drafted<T>(self, value: T) -> Draft<T> {
+        Draft { value, flaws: self.flaws }
     }
 }
 
 fn strange(name: &str, known: &[&str]) -> String {
-    match nearest(&shown(name), known) {
-        Some(word) => format!("is not known; did you mean `{word}`?"),
-        None => format!("is not known; there are {}", listed(known)),
-    }
+    format!("is not known{}", hint(&shown(name), known))
 }

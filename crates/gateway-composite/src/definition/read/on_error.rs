@@ -25,5 +25,5 @@ pub(super) fn on_error(value: Value) -> Read<OnError> {
         retry_delay: members.take("retryDelay", time),
         retry_unsafe: members.take("retryUnsafe", Value::flag).unwrap_or_default(),
     };
-    members.finish(Some(on_error))
+    members.finish(on_error)
 }

@@ -25,7 +25,8 @@ fn handler(value: Value) -> Read<Handler> {
         return action(value);
     }
     let mut members = value.members(&["action"])?;
-    let handler = members.demand("action", action);
+    members.demand("action");
+    let handler = members.take("action", action).unwrap_or_default();
     members.finish(handler)
 }
 

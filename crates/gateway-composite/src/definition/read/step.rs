@@ -1,19 +1,24 @@
+use std::sync::Arc;
+
 use gateway_domain::RawObject;
 
 use super::{
-    super::{Step, StepKind, nearest, place::Place, shown},
-    for_each,
+    super::{Draft, OnError, Step, StepKind, place::Place},
+    for_each::{self, no_call},
     members::Members,
     on_error::on_error,
     output::names,
     question,
     time::time,
-    value::{Read, Value},
+    value::{Value, strange},
 };
 
 /// One step (C-25), the one at `index`.
-pub(super) fn step(value: Value, index: usize) -> Read<Step> {
-    let object = value.indexed("an object")?;
+pub(super) fn step(value: Value, index: usize) -> Draft<Step> {
+    let object = match value.indexed("an object") {
+        Ok(object) => object,
+        Err(problems) => return Draft::left_out(unreadable(), &value.place, problems),
+    };
     let id = object.get_text("id").unwrap_or_default();
     let place = Place::step(&id, index);
     let kind = Type::of(&object);
@@ -21,30 +26,39 @@ pub(super) fn step(value: Value, index: usize) -> Read<Step> {
     let known = kind.as_ref().map_or_else(|_| Type::all_members(), |kind| kind.members());
     let mut members =
         Members::explained(object, place, &known, |name| elsewhere(name, *kind.as_ref().ok()?, is_written));
-    let what = match kind {
+    let kind = match kind {
         Ok(kind) => kind.read(&mut members),
         Err(problem) => {
             members.report("type", problem);
-            None
+            members.leave_out("tool");
+            StepKind::Tool(no_call())
         }
     };
     // It is known already, for the places of problems; here it is judged.
     members.take("id", Value::text);
-    let condition = members.take("condition", Value::text);
-    let depends_on = members.take("dependsOn", names).unwrap_or_default();
-    let on_error = members.take("onError", on_error).unwrap_or_default();
-    let timeout = members.take("timeout", time);
-    let default_results = members.take("defaultResults", Value::object);
-    let step = what.map(|kind| Step {
+    let step = Step {
         id: id.into(),
         kind,
-        condition,
-        depends_on,
-        on_error,
-        timeout,
-        default_results,
-    });
-    members.finish(step)
+        condition: members.take("condition", Value::text),
+        depends_on: members.take("dependsOn", names).unwrap_or_default(),
+        on_error: members.take("onError", on_error).unwrap_or_default(),
+        timeout: members.take("timeout", time),
+        default_results: members.take("defaultResults", Value::object),
+    };
+    members.drafted(step)
+}
+
+/// What stands in for a step that cannot be read.
+fn unreadable() -> Step {
+    Step {
+        id: Arc::default(),
+        kind: StepKind::Tool(no_call()),
+        condition: None,
+        depends_on: Vec::new(),
+        on_error: OnError::default(),
+        timeout: None,
+        default_results: None,
+    }
 }
 
 /// What a step does, before it is read.
@@ -68,16 +82,13 @@ impl Type {
         if let Some(kind) = Self::ALL.into_iter().find(|kind| kind.word() == word) {
             return Ok(kind);
         }
-        let word = shown(&word);
         if word == "conditional" {
-            return Err("is `conditional`, which there is no more; write the `condition` on the step that \
-                        depends on it"
-                .to_owned());
+            return Err(
+                "is `conditional`, which no longer exists; use `condition` of the step that depends on it"
+                    .to_owned(),
+            );
         }
-        Err(match nearest(&word, &Self::ALL.map(Self::word)) {
-            Some(near) => format!("is `{word}`; did you mean `{near}`?"),
-            None => format!("is `{word}`, but must be {TYPES}"),
-        })
+        Err(strange(&word, &Self::ALL.map(Self::word)))
     }
 
     fn word(self) -> &'static str {
@@ -105,11 +116,11 @@ impl Type {
         Self::ALL.into_iter().flat_map(Self::own_members).chain(COMMON).copied().collect()
     }
 
-    fn read(self, members: &mut Members) -> Option<StepKind> {
+    fn read(self, members: &mut Members) -> StepKind {
         match self {
-            Self::Tool => Some(StepKind::Tool(for_each::call(members))),
-            Self::Elicitation => Some(StepKind::Elicitation(question::question(members))),
-            Self::ForEach => for_each::for_each(members).map(StepKind::ForEach),
+            Self::Tool => StepKind::Tool(for_each::call(members)),
+            Self::Elicitation => StepKind::Elicitation(question::question(members)),
+            Self::ForEach => StepKind::ForEach(for_each::for_each(members)),
         }
     }
 }

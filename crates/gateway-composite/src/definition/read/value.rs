@@ -1,12 +1,12 @@
 use gateway_domain::{JsonError, JsonKind, RawJson, RawObject};
 
 use super::{
-    super::{DefinitionError, listed, nearest, place::Place, shown},
+    super::{Draft, Flaws, Problem, listed, nearest, place::Place, shown},
     members::Members,
 };
 
 /// What was read, or everything that is wrong with it.
-pub(super) type Read<T> = Result<T, Vec<DefinitionError>>;
+pub(super) type Read<T> = Result<T, Vec<Problem>>;
 
 /// A value of a definition, and where it stands.
 #[derive(Debug)]
@@ -62,11 +62,7 @@ impl Value {
             return Ok(*value);
         }
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let text = shown(&text);
-        match nearest(&text, &words) {
-            Some(word) => self.problem(format!("is `{text}`; did you mean `{word}`?")),
-            None => self.problem(format!("is `{text}`, but must be one of {}", listed(&words))),
-        }
+        self.problem(strange(&text, &words))
     }
 
     /// An object as it is written, in which no object names a member twice.
@@ -100,6 +96,22 @@ impl Value {
         if problems.is_empty() { Ok(list) } else { Err(problems) }
     }
 
+    /// What can be read of every element; of what is no list, nothing.
+    pub(super) fn each<T>(self, read: impl Fn(Self, usize) -> Draft<T>) -> Draft<Vec<T>> {
+        let place = self.place.clone();
+        let elements = match self.elements() {
+            Ok(elements) => elements,
+            Err(problems) => return Draft::left_out(Vec::new(), &place, problems),
+        };
+        let (mut value, mut flaws) = (Vec::new(), Flaws::default());
+        for (at, element) in elements.into_iter().enumerate() {
+            let draft = read(element, at);
+            value.push(draft.value);
+            flaws.absorb(draft.flaws);
+        }
+        Draft { value, flaws }
+    }
+
     /// The members of an object that may have these.
     pub(super) fn members(self, known: &[&str]) -> Read<Members> {
         let object = self.indexed("an object")?;
@@ -117,12 +129,21 @@ impl Value {
     }
 }
 
-fn repeated(object: &RawObject, place: &Place) -> Vec<DefinitionError> {
+/// A word that must be one of a few others.
+pub(super) fn strange(word: &str, words: &[&str]) -> String {
+    let word = shown(word);
+    match nearest(&word, words) {
+        Some(near) => format!("is `{word}`; did you mean `{near}`?"),
+        None => format!("is `{word}`, but must be one of {}", listed(words)),
+    }
+}
+
+fn repeated(object: &RawObject, place: &Place) -> Vec<Problem> {
     object.iter().flat_map(|(name, value)| repeated_in(&value, &place.member(&name))).collect()
 }
 
 /// As deep as the text goes, which is bounded where it was parsed.
-fn repeated_in(raw: &RawJson, place: &Place) -> Vec<DefinitionError> {
+fn repeated_in(raw: &RawJson, place: &Place) -> Vec<Problem> {
     let value = || Value { raw: raw.clone(), place: place.clone() };
     match raw.kind() {
         JsonKind::Object => match value().indexed("an object") {

@@ -12,7 +12,7 @@ use super::{
 use crate::definition::{ErrorAction, ForEachStep, Handler, Place, Step, StepKind, shown};
 
 /// Looks whether the default results of steps hold what others refer to.
-pub(super) fn check(steps: &[Step], graph: &Graph, mentions: &[Mention], findings: &mut Findings) {
+pub(super) fn check(steps: &[Step], graph: &Graph, mentions: &[Mention], findings: &mut Findings<'_>) {
     let mut told = HashSet::new();
     for mention in mentions.iter().filter(|mention| !mention.is_replaced) {
         let mut path: Vec<&str> = mention.path().collect();
@@ -25,15 +25,12 @@ pub(super) fn check(steps: &[Step], graph: &Graph, mentions: &[Mention], finding
         let step = Place::step(id, at);
         for gap in gaps(steps, graph, at, way, mention.part) {
             let Some(missing) = gap.missing() else { continue };
-            let place = step.within(gap.holder);
+            let place = gap.holder.iter().fold(step.clone(), |place, name| place.member(name));
             if told.insert((at, gap.holder, missing.clone())) {
-                findings.add(
-                    Part::Step(at),
-                    place.problem(format!(
-                        "must have `{missing}`, since {} and {} refers to that; or write `| default(…)` there",
-                        gap.why, mention.place
-                    )),
-                );
+                findings.add(place.problem(format!(
+                    "must have `{missing}`, since {} and {} refers to that; or write `| default(…)` there",
+                    gap.why, mention.place
+                )));
             }
         }
     }
@@ -43,7 +40,7 @@ pub(super) fn check(steps: &[Step], graph: &Graph, mentions: &[Mention], finding
 struct Gap<'a> {
     why: String,
     /// Where the results stand in the step.
-    holder: &'static str,
+    holder: &'static [&'static str],
     results: Option<&'a RawObject>,
     /// What is referred to in them.
     way: &'a [&'a str],
@@ -80,11 +77,16 @@ fn gaps<'a>(steps: &'a [Step], graph: &Graph, at: usize, way: &'a [&'a str], fro
     let step = &steps[at];
     let whole = why_missing(steps, graph, at, from);
     let results = step.default_results.as_ref();
-    let whole = whole.map(|why| Gap { why, holder: "defaultResults", results, way });
+    let whole = whole.map(|why| Gap { why, holder: &["defaultResults"], results, way });
     let item = match (&step.kind, way) {
         (StepKind::ForEach(each), ["iterations", _, "output", way @ ..]) => {
             let results = each.step.default_results.as_ref();
-            why_item_missing(step, each).map(|why| Gap { why, holder: "step.defaultResults", results, way })
+            why_item_missing(step, each).map(|why| Gap {
+                why,
+                holder: &["step", "defaultResults"],
+                results,
+                way,
+            })
         }
         _ => None,
     };
@@ -100,7 +102,8 @@ fn why_missing(steps: &[Step], graph: &Graph, at: usize, from: Part) -> Option<S
         return Some("the step's failure is forgiven".to_owned());
     }
     // A step that refers to one that is skipped for this reason is skipped as well.
-    let is_skipped_by = |other: usize| other != at && !graph.is_before(at, other) && may_skip(&steps[other]);
+    let is_skipped_by =
+        |other: usize| other != at && !graph.may_be_before(at, other) && may_skip(&steps[other]);
     let other = (0..steps.len()).find(|other| from == Part::Output && is_skipped_by(*other))?;
     Some(format!("step `{}` may skip it", shown(&steps[other].id)))
 }

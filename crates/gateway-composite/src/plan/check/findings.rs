@@ -1,7 +1,7 @@
-use crate::definition::{DefinitionError, DefinitionErrors};
+use crate::definition::{Flaws, Problem};
 
-/// The part of a definition that something is wrong with, in the order in which problems are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The part of a definition that something stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// All that stands above the steps.
     Head,
@@ -10,31 +10,32 @@ pub(super) enum Part {
     Output,
 }
 
-/// Everything that has been found to be wrong.
-#[derive(Debug, Default)]
-pub(super) struct Findings(Vec<(Part, DefinitionError)>);
+/// Every rule that has been found to be broken.
+#[derive(Debug)]
+pub(super) struct Findings<'a> {
+    flaws: &'a Flaws,
+    problems: Vec<Problem>,
+}
 
-impl Findings {
-    pub(super) fn add(&mut self, part: Part, problem: DefinitionError) {
-        self.0.push((part, problem));
+impl<'a> Findings<'a> {
+    /// None as yet, of a definition whose form has these flaws.
+    pub(super) fn new(flaws: &'a Flaws) -> Self {
+        Self { flaws, problems: Vec::new() }
+    }
+
+    /// Takes note of a problem, unless it only follows from one of form.
+    pub(super) fn add(&mut self, problem: Problem) {
+        if !self.flaws.hide(&problem.place) {
+            self.problems.push(problem);
+        }
     }
 
     /// A value, or the problem that there is instead.
-    pub(super) fn keep<T>(&mut self, part: Part, result: Result<T, DefinitionError>) -> Option<T> {
-        result.map_err(|problem| self.add(part, problem)).ok()
+    pub(super) fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.add(problem)).ok()
     }
 
-    /// What was made, if nothing is wrong. It may only be missing if something is.
-    pub(super) fn unless_any<T>(mut self, made: Option<T>) -> Result<T, DefinitionErrors> {
-        match made {
-            Some(made) if self.0.is_empty() => Ok(made),
-            _ => {
-                debug_assert!(!self.0.is_empty(), "nothing is missing without a problem");
-                self.0.sort_by_key(|(part, _)| *part);
-                // One template may say the same twice.
-                self.0.dedup();
-                Err(DefinitionErrors(self.0.into_iter().map(|(_, problem)| problem).collect()))
-            }
-        }
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
     }
 }

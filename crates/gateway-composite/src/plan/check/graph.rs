@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::findings::{Findings, Part};
-use crate::definition::{Place, Step, nearest, shown};
+use super::findings::Findings;
+use crate::definition::{Flaws, Place, Step, hint, shown};
 
 /// The steps of a workflow and their dependencies, by their places in the file. May be wrong: rules are looked at one
 /// by one.
@@ -15,16 +15,30 @@ pub(super) struct Graph {
     needs: Vec<Vec<usize>>,
     /// For each step whether the other is done before it begins.
     before: Vec<Vec<bool>>,
+    /// Whether there are no other steps than these.
+    is_whole: bool,
+    /// For each step whether it may wait for more than can be told.
+    is_open: Vec<bool>,
 }
 
 impl Graph {
-    pub(super) fn of(steps: &[Step]) -> Self {
+    /// Of these steps, if there are others, too; some may have lost their id or their dependencies to a flaw.
+    pub(super) fn of(steps: &[Step], is_whole: bool, flaws: &Flaws) -> Self {
+        let is_hidden = |at: usize, member| flaws.hide(&Place::step("", at).member(member));
+        let all_steps = Place::default().member("steps");
+        let is_whole = is_whole && !flaws.hide(&all_steps) && !(0..steps.len()).any(|at| is_hidden(at, "id"));
+
         let ids: Vec<_> = steps.iter().map(|step| step.id.clone()).collect();
         // Of two steps with one id the first is meant; that there are two is a problem of its own.
         let places = ids.iter().enumerate().rev().map(|(at, id)| (id.clone(), at)).collect();
         let needs: Vec<_> = steps.iter().enumerate().map(|(at, step)| needs(at, step, &places)).collect();
-        let before = (0..steps.len()).map(|at| ancestors(at, &needs)).collect();
-        Self { ids, places, needs, before }
+        let before: Vec<_> = (0..steps.len()).map(|at| ancestors(at, &needs)).collect();
+        let is_open_itself = |at: usize| {
+            let is_strange = |id: &Arc<str>| !places.contains_key(id);
+            is_hidden(at, "dependsOn") || !is_whole && steps[at].depends_on.iter().any(is_strange)
+        };
+        let is_open: Vec<_> = (0..steps.len()).map(is_open_itself).collect();
+        Self { ids, places, needs, before, is_whole, is_open }
     }
 
     /// The place of a step.
@@ -47,27 +61,37 @@ impl Graph {
         self.before[later][earlier]
     }
 
-    /// A step that there is not, and what may be meant.
+    /// Whether step `earlier` may be done before `later` begins, as far as it can be told.
+    pub(super) fn may_be_before(&self, earlier: usize, later: usize) -> bool {
+        let before = &self.before[later];
+        before[earlier]
+            || self.is_open[later]
+            || before.iter().zip(&self.is_open).any(|(is, open)| *is && *open)
+    }
+
+    /// Whether there are no other steps than are known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// That there is no such step, and which may be meant.
     pub(super) fn unknown(&self, id: &str) -> String {
-        let ids: Vec<&str> = self.ids.iter().map(|id| &**id).collect();
-        let id = shown(id);
-        match nearest(&id, &ids) {
-            Some(near) => format!("`{id}`, which there is none of; did you mean `{near}`?"),
-            None => format!("`{id}`, which there is none of"),
-        }
+        let ids: Vec<&str> = self.ids.iter().map(|id| &**id).filter(|id| !id.is_empty()).collect();
+        format!("there is no step `{}`{}", shown(id), hint(id, &ids))
     }
 
     /// Looks at `dependsOn` of every step.
-    pub(super) fn check(&self, steps: &[Step], findings: &mut Findings) {
+    pub(super) fn check(&self, steps: &[Step], findings: &mut Findings<'_>) {
         for (at, step) in steps.iter().enumerate() {
             let place = Place::step(&step.id, at).member("dependsOn");
             for (index, id) in step.depends_on.iter().enumerate() {
                 let message = match self.place(id) {
-                    None => format!("names step {}", self.unknown(id)),
+                    None if !self.is_whole => continue,
+                    None => format!("must name a step of this workflow; {}", self.unknown(id)),
                     Some(named) if named == at => "names the step itself; remove it".to_owned(),
                     Some(_) => continue,
                 };
-                findings.add(Part::Step(at), place.element(index).problem(message));
+                findings.add(place.element(index).problem(message));
             }
         }
         for circle in self.circles() {
@@ -75,7 +99,7 @@ impl Graph {
             let way: Vec<_> =
                 circle.iter().chain([&at]).map(|at| format!("`{}`", shown(&self.ids[*at]))).collect();
             let message = format!("goes in a circle, {}; remove one of these", way.join(" -> "));
-            findings.add(Part::Step(at), Place::step(&self.ids[at], at).member("dependsOn").problem(message));
+            findings.add(Place::step(&self.ids[at], at).member("dependsOn").problem(message));
         }
     }
 

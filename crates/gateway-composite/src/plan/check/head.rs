@@ -2,12 +2,8 @@
 
 use gateway_domain::RawObject;
 
-use super::{
-    bounds,
-    findings::{Findings, Part},
-    names::is_workflow_name,
-};
-use crate::definition::{DefinitionError, Place, WorkflowDefinition, shown};
+use super::{bounds, findings::Findings, names::is_workflow_name};
+use crate::definition::{Place, Problem, WorkflowDefinition, shown};
 
 /// How many steps there may be (C-29).
 pub(super) const MAX_STEPS: usize = 100;
@@ -15,7 +11,7 @@ pub(super) const MAX_STEPS: usize = 100;
 /// How long a name may be (C-30).
 const MAX_NAME: usize = 64;
 
-pub(super) fn check(definition: &WorkflowDefinition, findings: &mut Findings) {
+pub(super) fn check(definition: &WorkflowDefinition, findings: &mut Findings<'_>) {
     let top = Place::default();
     let problems = [
         name(&definition.name).map(|message| top.member("name").problem(message)),
@@ -25,13 +21,13 @@ pub(super) fn check(definition: &WorkflowDefinition, findings: &mut Findings) {
         bounds::time(&top.member("timeout"), definition.timeout),
     ];
     for problem in problems.into_iter().flatten() {
-        findings.add(Part::Head, problem);
+        findings.add(problem);
     }
 }
 
 fn name(name: &str) -> Option<String> {
     if name.is_empty() {
-        return Some("is required".to_owned());
+        return Some("is required; clients call the tool by it".to_owned());
     }
     let shown = shown(name);
     if name.len() > MAX_NAME {
@@ -54,7 +50,7 @@ fn description(text: &str) -> Option<String> {
         .then(|| "is required; say what the workflow does, as models will read it".to_owned())
 }
 
-fn parameters(place: &Place, schema: &RawObject) -> Option<DefinitionError> {
+fn parameters(place: &Place, schema: &RawObject) -> Option<Problem> {
     let is_object = schema.get("type").is_some_and(|kind| kind.to_text().as_deref() == Some("object"));
     (!is_object).then(|| place.member("type").problem("must be the string `object`"))
 }

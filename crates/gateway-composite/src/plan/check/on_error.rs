@@ -1,13 +1,13 @@
 //! What a failure may do (C-37).
 
 use super::bounds;
-use crate::definition::{DefinitionError, ErrorAction, OnError, Place};
+use crate::definition::{ErrorAction, OnError, Place, Problem};
 
 /// How often a step may be tried again (C-48).
 const MAX_RETRIES: u32 = 10;
 
 /// Looks at `onError` of a step, or of a loop's inner step.
-pub(super) fn check(place: &Place, on_error: &OnError) -> Vec<DefinitionError> {
+pub(super) fn check(place: &Place, on_error: &OnError) -> Vec<Problem> {
     let place = place.member("onError");
     if on_error.action == ErrorAction::Retry {
         let count = place.member("retryCount");

@@ -4,26 +4,25 @@ use std::sync::Arc;
 
 use gateway_domain::{JsonKind, RawJson};
 
-use super::findings::{Findings, Part};
-use crate::definition::{
-    DefinitionError, Output, OutputProperty, OutputType, OutputValue, Place, nearest, shown,
-};
+use super::findings::Findings;
+use crate::definition::{Output, OutputProperty, OutputType, OutputValue, Place, Problem, hint, shown};
 
 /// How deep properties may stand in properties.
 const MAX_DEPTH: usize = 10;
 
-pub(super) fn check(output: &Output, findings: &mut Findings) {
+/// Looks at every property, and at the names of those that are required if the properties are known.
+pub(super) fn check(output: &Output, is_known: bool, findings: &mut Findings<'_>) {
     let place = Place::default().member("output");
     let mut problems = Vec::new();
     properties(&place.member("properties"), &output.properties, 1, &mut problems);
     let names: Vec<&str> = output.properties.iter().map(|(name, _)| &**name).collect();
-    for (at, name) in output.required.iter().enumerate().filter(|(_, name)| !names.contains(&&***name)) {
-        let hint = nearest(name, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let message = format!("names `{}`, which is none of the properties{hint}", shown(name));
+    let is_strange = |name: &str| is_known && !names.contains(&name);
+    for (at, name) in output.required.iter().enumerate().filter(|(_, name)| is_strange(name)) {
+        let message = format!("names `{}`, but there is no such property{}", shown(name), hint(name, &names));
         problems.push(place.member("required").element(at).problem(message));
     }
     for problem in problems {
-        findings.add(Part::Output, problem);
+        findings.add(problem);
     }
 }
 
@@ -31,7 +30,7 @@ fn properties(
     place: &Place,
     properties: &[(Arc<str>, OutputProperty)],
     depth: usize,
-    problems: &mut Vec<DefinitionError>,
+    problems: &mut Vec<Problem>,
 ) {
     if properties.is_empty() {
         problems.push(place.problem("must have at least one property"));
@@ -45,12 +44,7 @@ fn properties(
     }
 }
 
-fn check_property(
-    place: &Place,
-    property: &OutputProperty,
-    depth: usize,
-    problems: &mut Vec<DefinitionError>,
-) {
+fn check_property(place: &Place, property: &OutputProperty, depth: usize, problems: &mut Vec<Problem>) {
     if property.description.trim().is_empty() {
         problems
             .push(place.member("description").problem("is required; say what it is, as models will read it"));

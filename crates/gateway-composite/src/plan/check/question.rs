@@ -3,7 +3,7 @@
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use crate::{
-    definition::{DefinitionError, ElicitationStep, Place, listed, shown},
+    definition::{ElicitationStep, Place, Problem, hint, listed, shown},
     schema::Schema,
 };
 
@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 100 * 1024;
 const MAX_LEVELS: usize = 10;
 
 /// Looks at the message and the schema of a question.
-pub(super) fn check(place: &Place, question: &ElicitationStep) -> Vec<DefinitionError> {
+pub(super) fn check(place: &Place, question: &ElicitationStep) -> Vec<Problem> {
     let mut problems = Vec::new();
     if question.message.trim().is_empty() {
         problems.push(place.member("message").problem("is required; say what the user is asked for"));
@@ -33,7 +33,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    fn size(&self) -> Option<DefinitionError> {
+    fn size(&self) -> Option<Problem> {
         let (bytes, levels) = (self.schema.as_str().len(), levels(self.schema.as_str()));
         if self.schema.is_empty() {
             Some(self.place.problem("is required; it says what fields the form has"))
@@ -46,7 +46,7 @@ impl Form<'_> {
         }
     }
 
-    fn check(&self, problems: &mut Vec<DefinitionError>) {
+    fn check(&self, problems: &mut Vec<Problem>) {
         if self.schema.get_text("type").as_deref() != Some("object") {
             problems.push(
                 self.place.member("type").problem("must be `object`; its properties are the form's fields"),
@@ -64,14 +64,17 @@ impl Form<'_> {
         for (at, name) in required.into_iter().flatten().enumerate() {
             let name = name.to_text().unwrap_or_default();
             if !properties.contains(&name) {
-                let message = format!("names `{}`, which is none of the properties", shown(&name));
+                let names: Vec<_> = properties.iter().map(|(name, _)| name.into_owned()).collect();
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                let hint = hint(&name, &names);
+                let message = format!("names `{}`, but there is no such property{hint}", shown(&name));
                 problems.push(self.place.member("required").element(at).problem(message));
             }
         }
     }
 }
 
-fn check_field(place: &Place, field: &RawJson, problems: &mut Vec<DefinitionError>) {
+fn check_field(place: &Place, field: &RawJson, problems: &mut Vec<Problem>) {
     let Ok(field) = RawObject::try_from(field.clone()) else {
         problems.push(place.problem("must be a schema, which is an object"));
         return;
@@ -99,7 +102,7 @@ fn check_field(place: &Place, field: &RawJson, problems: &mut Vec<DefinitionErro
 }
 
 /// Lists of choices: `enum`, or `oneOf` with titles; for several of them within `items`, there `anyOf`.
-fn choices(place: &Place, field: &RawObject) -> Option<DefinitionError> {
+fn choices(place: &Place, field: &RawObject) -> Option<Problem> {
     let items = match (field.get("items"), field.get_text("type").as_deref()) {
         (Some(items), _) => items,
         (None, Some("array")) => {
@@ -114,7 +117,7 @@ fn choices(place: &Place, field: &RawObject) -> Option<DefinitionError> {
     }
 }
 
-fn untitled(place: &Place, field: &RawObject) -> Option<DefinitionError> {
+fn untitled(place: &Place, field: &RawObject) -> Option<Problem> {
     let choices = field.get("enum")?;
     let choices = choices.elements(usize::MAX).unwrap_or_default();
     let is_list_of_texts =
@@ -122,7 +125,7 @@ fn untitled(place: &Place, field: &RawObject) -> Option<DefinitionError> {
     (!is_list_of_texts).then(|| place.member("enum").problem("must be a list of at least one text"))
 }
 
-fn titled(place: &Place, field: &RawObject, name: &str) -> Option<DefinitionError> {
+fn titled(place: &Place, field: &RawObject, name: &str) -> Option<Problem> {
     let choices = field.get(name)?;
     let choices = choices.elements(usize::MAX).unwrap_or_default();
     let is_choice = |choice: RawJson| {
@@ -137,18 +140,15 @@ fn titled(place: &Place, field: &RawObject, name: &str) -> Option<DefinitionErro
     })
 }
 
-fn default(place: &Place, field: &RawObject) -> Option<DefinitionError> {
+fn default(place: &Place, field: &RawObject) -> Option<Problem> {
     let default = field.get("default")?;
     let cause = Schema::compile(field).ok()?.check(&default).err()?;
-    Some(DefinitionError {
-        cause: Some(cause),
-        ..place.member("default").problem("must fit the field itself")
-    })
+    Some(place.member("default").problem("must fit the field itself").because(cause))
 }
 
-fn unknown(place: &Place, object: &RawObject, known: &[&str], problems: &mut Vec<DefinitionError>) {
+fn unknown(place: &Place, object: &RawObject, known: &[&str], problems: &mut Vec<Problem>) {
     for (name, _) in object.iter().filter(|(name, _)| !known.contains(&&**name)) {
-        let message = format!("is nothing that a form can show; there are {}", listed(known));
+        let message = format!("is nothing that a form can show; write one of {}", listed(known));
         problems.push(place.member(&name).problem(message));
     }
 }

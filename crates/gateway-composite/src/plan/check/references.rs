@@ -7,7 +7,7 @@ use super::{
     graph::Graph,
     mention::Mention,
 };
-use crate::definition::{WorkflowDefinition, listed, nearest, shown};
+use crate::definition::{Flaws, Place, WorkflowDefinition, hint, shown};
 
 const ROOTS: &[&str] = &["params", "vars", "steps", "workflow", "forEach"];
 
@@ -21,24 +21,26 @@ pub(super) struct Known<'a> {
     /// `None`: whatever the caller gives.
     params: Option<Vec<String>>,
     vars: Vec<String>,
+    flaws: &'a Flaws,
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(definition: &WorkflowDefinition, graph: &'a Graph) -> Self {
+    pub(super) fn of(definition: &WorkflowDefinition, graph: &'a Graph, flaws: &'a Flaws) -> Self {
         let names = |object: &RawObject| object.iter().map(|(name, _)| name.into_owned()).collect();
         let properties = definition.parameters.as_ref().and_then(|schema| schema.get_object("properties"));
         Self {
             graph,
             params: properties.as_ref().map(names),
             vars: definition.vars.as_ref().map(names).unwrap_or_default(),
+            flaws,
         }
     }
 
     /// Looks at every reference.
-    pub(super) fn check(&self, mentions: &[Mention], findings: &mut Findings) {
+    pub(super) fn check(&self, mentions: &[Mention], findings: &mut Findings<'_>) {
         for mention in mentions {
             if let Err(message) = self.judge(mention) {
-                findings.add(mention.part, mention.place.problem(message));
+                findings.add(mention.place.problem(message));
             }
         }
     }
@@ -51,15 +53,15 @@ impl<'a> Known<'a> {
         }
         match root {
             "params" => match &self.params {
-                Some(params) => one_of(mention, name, params, "which `parameters` does not declare"),
+                Some(params) => one_of(mention, name, params, "`parameters` declares"),
                 None => Ok(()),
             },
-            "vars" => one_of(mention, name, &self.vars, "which is none of `vars`"),
-            "workflow" => one_of(mention, name, WORKFLOW, "which there is none of"),
+            "vars" if self.flaws.hide(&Place::default().member("vars")) => Ok(()),
+            "vars" => one_of(mention, name, &self.vars, "`vars` has"),
+            "workflow" => one_of(mention, name, WORKFLOW, "`workflow` has"),
+            "forEach" if self.is_item_unknown(mention.part) => Ok(()),
             "forEach" => for_each(mention, name),
-            "steps" => {
-                self.step(mention, name).and_then(|()| one_of(mention, member, STEP, "which no step has"))
-            }
+            "steps" => self.step(mention, name).and_then(|()| one_of(mention, member, STEP, "a step has")),
             _ => Err(self.stranger(root)),
         }
     }
@@ -70,24 +72,32 @@ impl<'a> Known<'a> {
         };
         let (place, id) = (self.graph.place(id), shown(id));
         let Some(named) = place else {
+            if !self.graph.is_whole() {
+                return Ok(());
+            }
             let dashed = self.graph.ids().iter().find(|known| known.starts_with(&format!("{id}-")));
             return Err(match dashed {
                 Some(dashed) => format!(
-                    "refers to step `{id}`, which there is none of; `-` is a minus, so write `steps[\"{dashed}\"]`"
+                    "refers to step `{id}`, but there is no such step; `-` is a minus, so write `steps[\"{dashed}\"]`"
                 ),
-                None => format!("refers to step {}", self.graph.unknown(&id)),
+                None => format!("refers to a step, but {}", self.graph.unknown(&id)),
             });
         };
         match mention.part {
             Part::Step(at) if at == named => Err(format!(
-                "refers to `{}`, which is not there before the step has ended",
+                "refers to `{}`, which the step itself only has when it has ended; remove that",
                 mention.written()
             )),
-            Part::Step(at) if !self.graph.is_before(named, at) => Err(format!(
+            Part::Step(at) if !self.graph.may_be_before(named, at) => Err(format!(
                 "refers to step `{id}`, which need not be done before; add `{id}` to `dependsOn`"
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it cannot be told what the item is called there.
+    fn is_item_unknown(&self, part: Part) -> bool {
+        matches!(part, Part::Step(at) if self.flaws.hide(&Place::step("", at).member("itemVar")))
     }
 
     /// A root that there is not. Most often the real one is left out.
@@ -100,18 +110,15 @@ impl<'a> Known<'a> {
             ("steps", self.graph.place(root).is_some()),
         ];
         if let Some((owner, _)) = owner.into_iter().find(|(_, is_owner)| *is_owner) {
-            return format!("{refers}, which there is none of; did you mean `{owner}.{root}`?");
+            return format!("{refers}, but there is no such name; did you mean `{owner}.{root}`?");
         }
-        match nearest(root, ROOTS) {
-            Some(near) => format!("{refers}, which there is none of; did you mean `{near}`?"),
-            None => format!("{refers}, which there is none of; there are {}", listed(ROOTS)),
-        }
+        format!("{refers}, but there is no such name{}", hint(root, ROOTS))
     }
 }
 
 fn for_each(mention: &Mention, name: Option<&str>) -> Result<(), String> {
     match &mention.item {
-        Some(item) => one_of(mention, name, &[&**item, "index"], "which a loop does not have"),
+        Some(item) => one_of(mention, name, &[&**item, "index"], "`forEach` has"),
         None => Err("refers to `forEach`, which is only there within the inner step of a loop".to_owned()),
     }
 }
@@ -121,17 +128,13 @@ fn one_of<T: AsRef<str>>(
     mention: &Mention,
     name: Option<&str>,
     known: &[T],
-    why_not: &str,
+    owner_has: &str,
 ) -> Result<(), String> {
     let Some(name) = name else { return Ok(()) };
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     if known.contains(&name) {
         return Ok(());
     }
-    let hint = match nearest(name, &known) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None if known.is_empty() => String::new(),
-        None => format!("; there are {}", listed(&known)),
-    };
-    Err(format!("refers to `{}`, {why_not}{hint}", mention.written()))
+    let (written, name, hint) = (mention.written(), shown(name), hint(name, &known));
+    Err(format!("refers to `{written}`, but {owner_has} no `{name}`{hint}"))
 }

@@ -4,12 +4,8 @@ use std::{collections::HashMap, time::Duration};
 
 use gateway_domain::JsonKind;
 
-use super::{
-    bounds,
-    findings::{Findings, Part},
-    names, on_error, question,
-};
-use crate::definition::{DefinitionError, ForEachStep, Place, Step, StepKind, shown};
+use super::{bounds, findings::Findings, names, on_error, question};
+use crate::definition::{ErrorAction, ForEachStep, Place, Problem, Step, StepKind, shown};
 
 /// How long an id may be: it stands in every result, record and log line.
 const MAX_ID: usize = 64;
@@ -24,7 +20,7 @@ const MAX_PARALLEL: u32 = 50;
 const MAX_ITERATIONS: u32 = 1000;
 
 /// Looks at each step by itself.
-pub(super) fn check(steps: &[Step], findings: &mut Findings) {
+pub(super) fn check(steps: &[Step], findings: &mut Findings<'_>) {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     for (at, step) in steps.iter().enumerate() {
         let place = Place::step(&step.id, at);
@@ -36,26 +32,45 @@ pub(super) fn check(steps: &[Step], findings: &mut Findings) {
         };
         let id = id.map(|message| place.member("id").problem(message));
         for problem in id.into_iter().chain(members(&place, step)) {
-            findings.add(Part::Step(at), problem);
+            findings.add(problem);
         }
     }
 }
 
-fn members(place: &Place, step: &Step) -> Vec<DefinitionError> {
+fn members(place: &Place, step: &Step) -> Vec<Problem> {
     let mut found = match &step.kind {
         StepKind::Tool(call) => tool(place, &call.tool).into_iter().collect(),
         StepKind::Elicitation(written) => question::check(place, written),
         StepKind::ForEach(written) => for_each(place, written),
     };
     found.extend(condition(place, step.condition.as_deref()));
-    found.extend(on_error::check(place, &step.on_error));
+    found.extend(match unrepeatable(&step.kind) {
+        Some(why) if step.on_error.action == ErrorAction::Retry => {
+            vec![place.member("onError").member("action").problem(why)]
+        }
+        _ => on_error::check(place, &step.on_error),
+    });
     found.extend(timeout(place, step));
     found
 }
 
+/// Why a step of this kind is not tried again as a whole.
+fn unrepeatable(kind: &StepKind) -> Option<&'static str> {
+    match kind {
+        StepKind::Tool(_) => None,
+        StepKind::Elicitation(_) => Some(
+            "is `retry`, but a question is not asked again; what a refusal does is said by `onDecline` and \
+             `onCancel`",
+        ),
+        StepKind::ForEach(_) => Some(
+            "is `retry`, but a loop is not run again; move it to `step.onError`, which counts for each item",
+        ),
+    }
+}
+
 fn id(id: &str) -> Option<String> {
     if id.is_empty() {
-        return Some("is required".to_owned());
+        return Some("is required; others refer to the step by it".to_owned());
     }
     if id.len() > MAX_ID {
         return Some(format!("has {} characters, but may have {MAX_ID}", id.chars().count()));
@@ -68,7 +83,7 @@ fn id(id: &str) -> Option<String> {
     })
 }
 
-fn tool(place: &Place, tool: &str) -> Option<DefinitionError> {
+fn tool(place: &Place, tool: &str) -> Option<Problem> {
     let place = place.member("tool");
     if tool.is_empty() {
         return Some(place.problem("is required; write it as `downstream__tool` or `downstream.tool`"));
@@ -82,7 +97,7 @@ fn tool(place: &Place, tool: &str) -> Option<DefinitionError> {
 }
 
 /// A condition without any expression comes to the same always; it had better be an answer.
-fn condition(place: &Place, condition: Option<&str>) -> Option<DefinitionError> {
+fn condition(place: &Place, condition: Option<&str>) -> Option<Problem> {
     let condition = condition?;
     let is_constant = !condition.contains("{{");
     let is_answer = matches!(condition, "true" | "True" | "TRUE" | "false" | "False" | "FALSE");
@@ -93,7 +108,7 @@ fn condition(place: &Place, condition: Option<&str>) -> Option<DefinitionError> 
     })
 }
 
-fn timeout(place: &Place, step: &Step) -> Option<DefinitionError> {
+fn timeout(place: &Place, step: &Step) -> Option<Problem> {
     let place = place.member("timeout");
     let is_question = matches!(step.kind, StepKind::Elicitation(_));
     match step.timeout {
@@ -106,7 +121,7 @@ fn timeout(place: &Place, step: &Step) -> Option<DefinitionError> {
     }
 }
 
-fn for_each(place: &Place, written: &ForEachStep) -> Vec<DefinitionError> {
+fn for_each(place: &Place, written: &ForEachStep) -> Vec<Problem> {
     let inner = place.member("step");
     let problems = [
         collection(written).map(|message| place.member("collection").problem(message)),
@@ -123,8 +138,11 @@ fn for_each(place: &Place, written: &ForEachStep) -> Vec<DefinitionError> {
 }
 
 fn collection(written: &ForEachStep) -> Option<&'static str> {
-    match written.collection.kind() {
-        JsonKind::Null => Some("is required; write a template that comes to a list"),
+    let collection = &written.collection;
+    match collection.kind() {
+        JsonKind::String if collection.to_text().is_some_and(|text| text.trim().is_empty()) => {
+            Some("is required; write a template that comes to a list")
+        }
         JsonKind::String | JsonKind::Array => None,
         _ => Some("must be a template that comes to a list, or a list"),
     }

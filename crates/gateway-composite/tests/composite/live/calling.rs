@@ -123,7 +123,7 @@ async fn a_workflow_that_asks_where_nobody_can_is_refused_at_the_start() {
     let Err(WorkflowError::InvalidDefinition(errors)) = World::with(deaf(), &[], &texts) else {
         panic!("it is refused");
     };
-    let found: Vec<_> = errors.0.iter().map(|error| (error.step.as_deref(), error.to_string())).collect();
+    let found: Vec<_> = errors.iter().map(|error| (error.step.as_deref(), error.to_string())).collect();
     assert_eq!(found.len(), 2);
     for ((step, text), name) in found.iter().zip(["one", "two"]) {
         assert_eq!(*step, Some("ask"));

@@ -81,8 +81,8 @@ fn a_type_is_one_of_three() {
         ),
         (
             step(r#""type": "conditional""#),
-            "step `a`: `type` is `conditional`, which there is no more; write the `condition` on the step \
-             that depends on it",
+            "step `a`: `type` is `conditional`, which no longer exists; use `condition` of the step that \
+             depends on it",
         ),
         (step(r#""type": "foreach""#), "step `a`: `type` is `foreach`; did you mean `forEach`?"),
         (

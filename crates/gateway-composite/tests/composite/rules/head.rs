@@ -14,7 +14,7 @@ fn a_name_is_short_and_plain() {
         check(&[(named(name), &said)]);
     }
     check(&[
-        (named(""), "`name` is required"),
+        (named(""), "`name` is required; clients call the tool by it"),
         (
             named("shop__restock"),
             "`name` is `shop__restock`; `__` separates downstreams from their tools and must not stand in it",

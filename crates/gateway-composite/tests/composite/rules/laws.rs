@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+
+use gateway_composite::{DefinitionErrors, Workflow, WorkflowDefinition};
 use gateway_domain::{RawJson, RawObject};
 use proptest::prelude::*;
 
@@ -14,9 +17,16 @@ proptest! {
         if !broken.as_str().starts_with('{') {
             return Ok(());
         }
-        if let Err(errors) = load(broken.as_str()) {
-            prop_assert!(!errors.0.is_empty());
-            for error in &errors.0 {
+        let loaded = load(broken.as_str());
+        let object = RawObject::try_from(broken).expect("an object");
+        match WorkflowDefinition::read(&object, None) {
+            // Form first, then the rules: together they say the same.
+            Ok(read) => prop_assert_eq!(told(&Workflow::compile(read)), told(&loaded)),
+            Err(form) => prop_assert!(form.iter().all(|error| told(&loaded).contains(&error.to_string()))),
+        }
+        if let Err(errors) = loaded {
+            prop_assert!(errors.iter().count() > 0);
+            for error in &errors {
                 prop_assert!(!error.field.is_empty() && !error.message.is_empty(), "{error}");
             }
         }
@@ -38,6 +48,11 @@ proptest! {
             prop_assert!(steps.windows(2).all(|pair| needs[pair[0]].contains(&pair[1])), "{}", error);
         }
     }
+}
+
+/// What is said, in any order.
+fn told(loaded: &Result<Workflow, DefinitionErrors>) -> BTreeSet<String> {
+    loaded.as_ref().err().into_iter().flatten().map(ToString::to_string).collect()
 }
 
 /// A workflow whose step `s0` needs the first of these, and so on.

@@ -13,7 +13,7 @@ fn an_output_has_properties_and_knows_what_is_required() {
                 r#""output": {"properties": {"count": {"type": "integer", "description": "d", "value": "1"}},
                    "required": ["counts"]}"#,
             ),
-            "`output.required[0]` names `counts`, which is none of the properties; did you mean `count`?",
+            "`output.required[0]` names `counts`, but there is no such property; did you mean `count`?",
         ),
     ]);
 }

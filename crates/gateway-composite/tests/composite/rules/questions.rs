@@ -54,7 +54,7 @@ fn a_form_is_one_flat_object() {
         ),
         (
             asking(r#"{"type": "object", "properties": {}, "oneOf": [true]}"#),
-            "step `a`: `schema.oneOf` is nothing that a form can show; there are `$schema`, `type`, \
+            "step `a`: `schema.oneOf` is nothing that a form can show; write one of `$schema`, `type`, \
              `title`, `description`, `properties`, `required`, `additionalProperties`",
         ),
         (
@@ -68,7 +68,7 @@ fn a_form_is_one_flat_object() {
         ),
         (
             asking(r#"{"type": "object", "properties": {}, "required": ["yes"]}"#),
-            "step `a`: `schema.required[0]` names `yes`, which is none of the properties",
+            "step `a`: `schema.required[0]` names `yes`, but there is no such property",
         ),
     ]);
 }
@@ -89,7 +89,7 @@ fn a_field_of_a_form_is_a_plain_value_or_a_choice() {
         ),
         (
             field(r#"{"type": "string", "pattern": "a+"}"#),
-            "step `a`: `schema.properties.f.pattern` is nothing that a form can show; there are `type`, \
+            "step `a`: `schema.properties.f.pattern` is nothing that a form can show; write one of `type`, \
              `title`, `description`, `default`, `minLength`, `maxLength`, `format`, `enum`, `enumNames`, \
              `oneOf`",
         ),

@@ -26,52 +26,43 @@ fn an_expression_refers_to_what_there_is() {
     check(&[
         (
             argument("params.shopp"),
-            "step `next`: `arguments.x` refers to `params.shopp`, which `parameters` does not declare; did \
-             you mean `shop`?",
+            "step `next`: `arguments.x` refers to `params.shopp`, but `parameters` declares no `shopp`; did you mean `shop`?",
         ),
         (
             argument("params.colour"),
-            "step `next`: `arguments.x` refers to `params.colour`, which `parameters` does not declare; \
-             there are `shop`",
+            "step `next`: `arguments.x` refers to `params.colour`, but `parameters` declares no `colour`; there are `shop`",
         ),
         (
             argument("vars.curency"),
-            "step `next`: `arguments.x` refers to `vars.curency`, which is none of `vars`; did you mean \
-             `currency`?",
+            "step `next`: `arguments.x` refers to `vars.curency`, but `vars` has no `curency`; did you mean `currency`?",
         ),
         (
             argument("workflow.name"),
-            "step `next`: `arguments.x` refers to `workflow.name`, which there is none of; there are `id`, \
-             `duration_ms`, `step_count`, `status`, `start_time`",
+            "step `next`: `arguments.x` refers to `workflow.name`, but `workflow` has no `name`; there are `id`, `duration_ms`, `step_count`, `status`, `start_time`",
         ),
         (
             argument("param.shop"),
-            "step `next`: `arguments.x` refers to `param`, which there is none of; did you mean `params`?",
+            "step `next`: `arguments.x` refers to `param`, but there is no such name; did you mean `params`?",
         ),
         (
             argument("shop"),
-            "step `next`: `arguments.x` refers to `shop`, which there is none of; did you mean \
-             `params.shop`?",
+            "step `next`: `arguments.x` refers to `shop`, but there is no such name; did you mean `params.shop`?",
         ),
         (
             argument("currency"),
-            "step `next`: `arguments.x` refers to `currency`, which there is none of; did you mean \
-             `vars.currency`?",
+            "step `next`: `arguments.x` refers to `currency`, but there is no such name; did you mean `vars.currency`?",
         ),
         (
             argument("first.output"),
-            "step `next`: `arguments.x` refers to `first`, which there is none of; did you mean \
-             `steps.first`?",
+            "step `next`: `arguments.x` refers to `first`, but there is no such name; did you mean `steps.first`?",
         ),
         (
             argument("env.HOME"),
-            "step `next`: `arguments.x` refers to `env`, which there is none of; there are `params`, \
-             `vars`, `steps`, `workflow`, `forEach`",
+            "step `next`: `arguments.x` refers to `env`, but there is no such name; there are `params`, `vars`, `steps`, `workflow`, `forEach`",
         ),
         (
             argument("forEach.item"),
-            "step `next`: `arguments.x` refers to `forEach`, which is only there within the inner step of a \
-             loop",
+            "step `next`: `arguments.x` refers to `forEach`, which is only there within the inner step of a loop",
         ),
     ]);
 }
@@ -81,37 +72,31 @@ fn a_step_refers_to_steps_that_are_done_before() {
     check(&[
         (
             argument("steps.frist.output"),
-            "step `next`: `arguments.x` refers to step `frist`, which there is none of; did you mean \
-             `first`?",
+            "step `next`: `arguments.x` refers to a step, but there is no step `frist`; did you mean `first`?",
         ),
         (
             argument("steps['elsewhere'].output"),
-            "step `next`: `arguments.x` refers to step `elsewhere`, which there is none of",
+            "step `next`: `arguments.x` refers to a step, but there is no step `elsewhere`; there are `first`, `next`, `my-last`",
         ),
         (
             argument("steps.next.output"),
-            "step `next`: `arguments.x` refers to `steps.next.output`, which is not there before the step \
-             has ended",
+            "step `next`: `arguments.x` refers to `steps.next.output`, which the step itself only has when it has ended; remove that",
         ),
         (
             argument("steps['my-last'].output"),
-            "step `next`: `arguments.x` refers to step `my-last`, which need not be done before; add \
-             `my-last` to `dependsOn`",
+            "step `next`: `arguments.x` refers to step `my-last`, which need not be done before; add `my-last` to `dependsOn`",
         ),
         (
             argument("steps.my.output"),
-            "step `next`: `arguments.x` refers to step `my`, which there is none of; `-` is a minus, so \
-             write `steps[\"my-last\"]`",
+            "step `next`: `arguments.x` refers to step `my`, but there is no such step; `-` is a minus, so write `steps[\"my-last\"]`",
         ),
         (
             argument("steps[params.shop].output"),
-            "step `next`: `arguments.x` refers to `steps` as a whole; name the step, as in \
-             `steps.fetch.output`",
+            "step `next`: `arguments.x` refers to `steps` as a whole; name the step, as in `steps.fetch.output`",
         ),
         (
             argument("steps.first.outputs"),
-            "step `next`: `arguments.x` refers to `steps.first.outputs`, which no step has; did you mean \
-             `output`?",
+            "step `next`: `arguments.x` refers to `steps.first.outputs`, but a step has no `outputs`; did you mean `output`?",
         ),
     ]);
 }
@@ -127,13 +112,11 @@ fn a_loop_has_its_item_and_its_index() {
     check(&[
         (
             each("forEach.item"),
-            "step `next`: `step.arguments.x` refers to `forEach.item`, which a loop does not have; there \
-             are `article`, `index`",
+            "step `next`: `step.arguments.x` refers to `forEach.item`, but `forEach` has no `item`; there are `article`, `index`",
         ),
         (
             next(r#""type": "forEach", "collection": "{{ forEach.item }}", "step": {"tool": "t"}"#),
-            "step `next`: `collection` refers to `forEach`, which is only there within the inner step of a \
-             loop",
+            "step `next`: `collection` refers to `forEach`, which is only there within the inner step of a loop",
         ),
     ]);
     assert!(load(&each("forEach.article.id ~ forEach.index")).is_ok());
@@ -163,8 +146,7 @@ fn variables_refer_to_parameters_and_to_the_run_only() {
 /// That step `first` lacks a default result, and for whom.
 fn lacks(missing: &str, why: &str, place: &str) -> String {
     format!(
-        "step `first`: `defaultResults` must have `{missing}`, since {why} and `{place}` of step `next` refers to that; \
-         or write `| default(…)` there"
+        "step `first`: `defaultResults` must have `{missing}`, since {why} and `{place}` of step `next` refers to that; or write `| default(…)` there"
     )
 }
 
@@ -268,13 +250,11 @@ fn an_item_that_may_be_skipped_has_defaults_as_well() {
     check(&[
         (
             each(r#""condition": "{{ forEach.index > 0 }}""#),
-            "step `all`: `step.defaultResults` must have `id`, since an item may be skipped and \
-             `arguments.x` of step `next` refers to that; or write `| default(…)` there",
+            "step `all`: `step.defaultResults` must have `id`, since an item may be skipped and `arguments.x` of step `next` refers to that; or write `| default(…)` there",
         ),
         (
             each(r#""onError": {"action": "continue"}"#),
-            "step `all`: `step.defaultResults` must have `id`, since an item's failure is forgiven and \
-             `arguments.x` of step `next` refers to that; or write `| default(…)` there",
+            "step `all`: `step.defaultResults` must have `id`, since an item's failure is forgiven and `arguments.x` of step `next` refers to that; or write `| default(…)` there",
         ),
     ]);
     assert!(load(&each(r#""onError": {"action": "continue"}, "defaultResults": {"id": 0}"#)).is_ok());
@@ -295,8 +275,7 @@ fn the_output_needs_defaults_for_steps_that_may_not_run() {
     };
     check(&[(
         output("skip_remaining", ""),
-        "step `order`: `defaultResults` must have `id`, since step `ask` may skip it and \
-         `output.properties.id.value` refers to that; or write `| default(…)` there",
+        "step `order`: `defaultResults` must have `id`, since step `ask` may skip it and `output.properties.id.value` refers to that; or write `| default(…)` there",
     )]);
     assert!(load(&output("skip_remaining", r#", "default": "none""#)).is_ok());
     assert!(load(&output("abort", "")).is_ok());

@@ -15,7 +15,7 @@ fn inner(members: &str) -> String {
 #[test]
 fn an_id_is_there_plain_and_unique() {
     check(&[
-        (steps(r#"{"tool": "shop__stock"}"#), "step `#1`: `id` is required"),
+        (steps(r#"{"tool": "shop__stock"}"#), "step `#1`: `id` is required; others refer to the step by it"),
         (
             steps(r#"{"id": "1st", "tool": "shop__stock"}"#),
             "step `1st`: `id` is `1st`, but must consist of letters, digits, `_` and `-`, and begin with a \
@@ -47,11 +47,11 @@ fn a_dependency_is_another_step_and_never_goes_in_a_circle() {
     check(&[
         (
             steps(r#"{"id": "fetch", "tool": "t"}, {"id": "b", "tool": "t", "dependsOn": ["fetsh"]}"#),
-            "step `b`: `dependsOn[0]` names step `fetsh`, which there is none of; did you mean `fetch`?",
+            "step `b`: `dependsOn[0]` must name a step of this workflow; there is no step `fetsh`; did you mean `fetch`?",
         ),
         (
             step(r#""dependsOn": ["elsewhere"]"#),
-            "step `a`: `dependsOn[0]` names step `elsewhere`, which there is none of",
+            "step `a`: `dependsOn[0]` must name a step of this workflow; there is no step `elsewhere`; there are `a`",
         ),
         (step(r#""dependsOn": ["a"]"#), "step `a`: `dependsOn[0]` names the step itself; remove it"),
         (
@@ -197,6 +197,25 @@ fn retries_are_bounded_and_go_with_retry_only() {
         (
             inner(r#""onError": {"action": "retry", "retryCount": 0}"#),
             "step `a`: `step.onError.retryCount` must be at least 1 with `action: retry`",
+        ),
+    ]);
+}
+
+#[test]
+fn only_calls_are_tried_again() {
+    check(&[
+        (
+            each(r#""onError": {"action": "retry", "retryCount": 1}"#),
+            "step `a`: `onError.action` is `retry`, but a loop is not run again; move it to `step.onError`, which \
+             counts for each item",
+        ),
+        (
+            bare_step(
+                r#""type": "elicitation", "message": "Sure?", "schema": {"type": "object"},
+                   "onError": {"action": "retry"}"#,
+            ),
+            "step `a`: `onError.action` is `retry`, but a question is not asked again; what a refusal does is said \
+             by `onDecline` and `onCancel`",
         ),
     ]);
 }

@@ -37,7 +37,7 @@ fn what_a_bound_allows_passes() {
         bare_step(r#""tool": "7zip""#),
         bare_step(
             r#""type": "forEach", "collection": [], "maxParallel": 0, "maxIterations": 0,
-               "onError": {"action": "retry", "retryCount": 1}, "step": {"id": "inner", "tool": "t"}"#,
+               "onError": {"action": "continue"}, "step": {"id": "inner", "tool": "t"}"#,
         ),
         bare_step(
             r#""type": "forEach", "collection": ["{{ params.a }}", 2], "maxParallel": 50, "maxIterations": 1000,
@@ -45,7 +45,7 @@ fn what_a_bound_allows_passes() {
         ),
         bare_step(
             r#""type": "elicitation", "message": "Sure?", "timeout": "10m", "onDecline": "skip_remaining",
-               "onError": {"action": "retry", "retryCount": 1},
+               "onError": {"action": "continue"},
                "schema": {"type": "object", "required": ["a"], "additionalProperties": false, "properties": {
                  "a": {"type": "string", "minLength": 1, "maxLength": 9, "format": "email", "default": "a@b.c"},
                  "b": {"type": "integer", "minimum": 0, "maximum": 9, "default": 3},

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use gateway_domain::{RawJson, RawObject};
 
 use crate::{
-    definition::{DefinitionError, Place},
+    definition::{Place, Problem},
     error::TemplateError,
     plan::check::{
         findings::{Findings, Part},
@@ -14,19 +14,19 @@ use crate::{
 };
 
 /// Compiles what stands in a definition, and takes note of what cannot be, and of what templates refer to.
-pub(super) struct Compiler<'a> {
+pub(super) struct Compiler<'a, 'b> {
     /// Where it is.
     pub(super) part: Part,
     /// What the item is called there.
     pub(super) item: Option<Arc<str>>,
-    pub(super) findings: &'a mut Findings,
+    pub(super) findings: &'a mut Findings<'b>,
     pub(super) mentions: Vec<Mention>,
 }
 
-impl Compiler<'_> {
+impl Compiler<'_, '_> {
     pub(super) fn template(&mut self, place: &Place, text: &str) -> Option<Template> {
         let template = Template::compile(text).map_err(|error| broken(place, error));
-        let template = self.findings.keep(self.part, template)?;
+        let template = self.findings.keep(template)?;
         for reference in template.references() {
             self.mention(place.clone(), reference);
         }
@@ -53,7 +53,7 @@ impl Compiler<'_> {
             }
             Err(errors) => {
                 for error in errors {
-                    self.findings.add(self.part, broken(place, error));
+                    self.findings.add(broken(place, error));
                 }
                 None
             }
@@ -63,19 +63,14 @@ impl Compiler<'_> {
     /// `Some(None)`: there is no schema.
     pub(super) fn schema(&mut self, place: &Place, schema: Option<&RawObject>) -> Option<Option<Schema>> {
         schema.map_or(Some(None), |schema| {
-            let compiled = Schema::compile(schema).map_err(|cause| DefinitionError {
-                cause: Some(cause),
-                ..place.problem("must be a valid JSON Schema")
-            });
-            self.findings.keep(self.part, compiled).map(Some)
+            let compiled = Schema::compile(schema)
+                .map_err(|cause| place.problem("must be a valid JSON Schema").because(cause));
+            self.findings.keep(compiled).map(Some)
         })
     }
 }
 
 /// C-36.
-fn broken(place: &Place, error: TemplateError) -> DefinitionError {
-    DefinitionError {
-        cause: Some(error.reason),
-        ..place.within(&error.place).problem("is not a template that can be used")
-    }
+fn broken(place: &Place, error: TemplateError) -> Problem {
+    place.within(&error.place).problem("is not a template that can be used").because(error.reason)
 }

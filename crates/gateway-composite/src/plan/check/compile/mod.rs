@@ -27,7 +27,7 @@ const WORKFLOW_TIME: Duration = Duration::from_secs(30 * 60);
 pub(super) fn compiled(
     definition: &Arc<WorkflowDefinition>,
     graph: &Graph,
-    findings: &mut Findings,
+    findings: &mut Findings<'_>,
 ) -> (Option<Workflow>, Vec<Mention>) {
     let mut compiler = Compiler { part: Part::Head, item: None, findings, mentions: Vec::new() };
     let workflow = workflow(&mut compiler, definition, graph);
@@ -35,7 +35,7 @@ pub(super) fn compiled(
 }
 
 fn workflow(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut Compiler<'_, '_>,
     definition: &Arc<WorkflowDefinition>,
     graph: &Graph,
 ) -> Option<Workflow> {
@@ -55,7 +55,7 @@ fn workflow(
     })
 }
 
-fn vars(compiler: &mut Compiler<'_>, written: Option<&RawObject>) -> Option<Vec<(Arc<str>, Tree)>> {
+fn vars(compiler: &mut Compiler<'_, '_>, written: Option<&RawObject>) -> Option<Vec<(Arc<str>, Tree)>> {
     let place = Place::default().member("vars");
     let vars: Vec<_> = written
         .iter()

@@ -6,7 +6,7 @@ use crate::{
     plan::{PlannedOutput, PlannedProperty, PlannedValue},
 };
 
-pub(super) fn output(compiler: &mut Compiler<'_>, written: &Output) -> Option<PlannedOutput> {
+pub(super) fn output(compiler: &mut Compiler<'_, '_>, written: &Output) -> Option<PlannedOutput> {
     let place = Place::default().member("output").member("properties");
     let properties = properties(compiler, &place, &written.properties)?;
     Some(PlannedOutput { properties, required: written.required.clone() })
@@ -14,7 +14,7 @@ pub(super) fn output(compiler: &mut Compiler<'_>, written: &Output) -> Option<Pl
 
 /// Nested no deeper than the text was that they were read from.
 fn properties(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut Compiler<'_, '_>,
     place: &Place,
     written: &[(Arc<str>, OutputProperty)],
 ) -> Option<Vec<PlannedProperty>> {
@@ -26,7 +26,7 @@ fn properties(
 }
 
 fn property(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut Compiler<'_, '_>,
     place: &Place,
     name: &Arc<str>,
     written: &OutputProperty,

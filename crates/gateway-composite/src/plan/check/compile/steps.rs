@@ -21,7 +21,7 @@ const PARALLEL: u32 = 10;
 const ITERATIONS: u32 = 100;
 
 pub(super) fn steps(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut Compiler<'_, '_>,
     written: &[Step],
     graph: &Graph,
 ) -> Option<Vec<Arc<PlannedStep>>> {
@@ -37,7 +37,7 @@ pub(super) fn steps(
 }
 
 fn step(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut Compiler<'_, '_>,
     written: &Step,
     place: &Place,
     needs: Vec<usize>,
@@ -63,13 +63,13 @@ fn on_error(written: &OnError) -> OnError {
     OnError { retry_delay: time(written.retry_delay), ..written.clone() }
 }
 
-fn call(compiler: &mut Compiler<'_>, place: &Place, written: &ToolStep) -> Option<PlannedCall> {
+fn call(compiler: &mut Compiler<'_, '_>, place: &Place, written: &ToolStep) -> Option<PlannedCall> {
     let arguments = compiler.tree(&place.member("arguments"), written.arguments.raw())?;
     Some(PlannedCall { tool: written.tool.clone(), arguments })
 }
 
 fn question(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut Compiler<'_, '_>,
     place: &Place,
     written: &ElicitationStep,
 ) -> Option<PlannedQuestion> {
@@ -92,7 +92,7 @@ fn requested(schema: &RawObject) -> RawObject {
     RawObject::try_from(schema.edit().set("properties", "{}").finish()).unwrap_or_else(|_| schema.clone())
 }
 
-fn for_each(compiler: &mut Compiler<'_>, place: &Place, written: &ForEachStep) -> Option<PlannedLoop> {
+fn for_each(compiler: &mut Compiler<'_, '_>, place: &Place, written: &ForEachStep) -> Option<PlannedLoop> {
     let collection = compiler.tree(&place.member("collection"), &written.collection);
     let (inner, place) = (&written.step, place.member("step"));
     compiler.item = Some(written.item_var.clone());
