@@ -167,4 +167,26 @@ mod tests {
             assert!(rows.iter().all(|(_, _, faults)| faults.is_empty()), "{rows:#?}");
         }
     }
+
+    #[test]
+    fn whole_definitions_in_the_documentation_are_sound() {
+        let text = include_str!("../../../docs/workflows.md");
+        let folder = tempfile::tempdir().unwrap();
+        let mut count = 0;
+        for format in ["yaml", "json"] {
+            let opened = format!("```{format}\n");
+            let blocks = text.split(&opened).skip(1).filter_map(|rest| rest.split("```").next());
+            for block in blocks.filter(|block| block.contains("steps") && block.contains("description")) {
+                count += 1;
+                std::fs::write(folder.path().join(format!("w{count}.{format}")), block).unwrap();
+            }
+        }
+        let config = "workflows = \"w*\"\n[downstreams.d]\ncommand = [\"x\"]\n";
+        std::fs::write(folder.path().join("gateway.toml"), config).unwrap();
+        let request = Request { folder: folder.path().to_owned(), ..Request::default() };
+        let written = load(&request, &Environment::default()).outcome.unwrap().config.workflows;
+        let workflows = Workflows::of(&written);
+        assert!(workflows.broken.is_empty(), "{:#?}", workflows.broken);
+        assert_eq!((count, workflows.definitions.len()), (2, 2));
+    }
 }
