@@ -19,6 +19,8 @@ const MOST: usize = 1_000;
 const LARGEST_FILE: u64 = 1 << 20;
 /// Bytes of all files that hold one, and of all definitions: what is compiled takes many times as much.
 const MOST_BYTES: u64 = 8 << 20;
+/// Expressions of all definitions. Compiled each takes about 8 KiB.
+const MOST_EXPRESSIONS: usize = 50_000;
 /// How many files and folders a glob may mean.
 const MOST_PATHS: usize = 10_000;
 /// How many folders are watched for the files that a glob means.
@@ -41,8 +43,9 @@ pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
         )));
         return Vec::new();
     }
-    let lengths = workflows.iter().filter_map(|workflow| workflow.definition.as_ref().ok());
-    if let Err(fault) = fit(lengths.map(|definition| definition.as_str().len() as u64).sum()) {
+    let definitions = workflows.iter().filter_map(|workflow| workflow.definition.as_ref().ok());
+    let bytes = definitions.map(|definition| definition.as_str().len() as u64).sum();
+    if let Err(fault) = fit(bytes).and_then(|()| compiles(&workflows)) {
         item.report(fault);
         return Vec::new();
     }
@@ -63,6 +66,17 @@ fn fit(bytes: u64) -> Result<(), Fault> {
         true => Ok(()),
         false => Err(Fault::new(format!(
             "the workflows have {bytes} bytes in all, and {MOST_BYTES} at most are read"
+        ))),
+    }
+}
+
+fn compiles(workflows: &[Workflow]) -> Result<(), Fault> {
+    let definitions = workflows.iter().filter_map(|workflow| workflow.definition.as_ref().ok());
+    let expressions: usize = definitions.map(|definition| definition.as_str().matches("{{").count()).sum();
+    match expressions <= MOST_EXPRESSIONS {
+        true => Ok(()),
+        false => Err(Fault::new(format!(
+            "the workflows have {expressions} expressions in all, and {MOST_EXPRESSIONS} at most are compiled"
         ))),
     }
 }

@@ -122,6 +122,20 @@ fn more_than_eight_mebibytes_are_refused_before_they_are_read() {
 }
 
 #[test]
+fn more_than_fifty_thousand_expressions_are_refused() {
+    let text = |count| format!("a: \"{}\"\n", "{{1}}".repeat(count));
+    let (half, more) = (text(25_000), text(25_001));
+    let half = ("f/a.yaml", half.as_str());
+    let top = "workflows = \"f/*\"";
+    assert_eq!(scene(top, &[half, ("f/b.yaml", half.1)]).good().config.workflows.len(), 2);
+    check(
+        top,
+        &[half, ("f/b.yaml", &more)],
+        &["g.toml:1: workflows: the workflows have 50001 expressions in all, and 50000 at most are compiled"],
+    );
+}
+
+#[test]
 fn a_glob_that_searches_more_folders_than_can_be_watched_is_refused() {
     let names: Vec<_> = (0..1001).map(|n| format!("f/{n}/x")).collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
