@@ -22,7 +22,7 @@ pub(crate) struct Gateway {
     pub(crate) catalog: LiveCatalog,
     /// Workflows in front of the catalogue: what clients see, and what answers their calls.
     pub(crate) offered: LiveWorkflows,
-    /// The workflows that it was started with.
+    /// The workflows that it was started with, for commands that tell about them.
     pub(crate) workflows: Workflows,
     subscriptions: Arc<dyn Subscriptions>,
     topology: Topology,
@@ -32,6 +32,11 @@ impl Gateway {
     /// Starts everything behind the face. Must be called within the runtime.
     pub(crate) fn start(config: &config::Config) -> anyhow::Result<Self> {
         Self::start_with(config, |manager| Arc::new(manager))
+    }
+
+    /// As [`Self::start`], for whom workflows may change meanwhile: those of the start are not kept beyond that.
+    pub(crate) fn start_to_serve(config: &config::Config) -> anyhow::Result<Self> {
+        Ok(Self { workflows: Workflows::default(), ..Self::start(config)? })
     }
 
     /// As [`Self::start`], for one client and one exchange: lists are read in the session that calls will use,

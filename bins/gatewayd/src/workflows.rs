@@ -14,7 +14,16 @@ pub(crate) struct Workflows {
     /// By name, which none of the others has.
     pub(crate) broken: BTreeMap<Arc<str>, Vec<Fault>>,
     /// Where each is written.
-    places: BTreeMap<Arc<str>, String>,
+    places: BTreeMap<Arc<str>, Place>,
+}
+
+/// Where a workflow is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// `None`: in the environment.
+    pub(crate) file: Option<String>,
+    /// File, line and key, as far as there are any.
+    pub(crate) shown: String,
 }
 
 /// One thing that keeps a workflow from being offered.
@@ -33,7 +42,8 @@ impl Workflows {
         let mut workflows = Self::default();
         for workflow in written {
             let name: Arc<str> = workflow.name.as_str().into();
-            workflows.places.insert(name.clone(), workflow.place.clone());
+            let place = Place { file: workflow.file.clone(), shown: workflow.place.clone() };
+            workflows.places.insert(name.clone(), place);
             match compile(workflow) {
                 Ok(compiled) => drop(workflows.definitions.insert(name, Arc::new(compiled))),
                 Err(faults) => drop(workflows.broken.insert(name, faults)),
@@ -42,15 +52,15 @@ impl Workflows {
         workflows
     }
 
-    /// File and line.
-    pub(crate) fn place(&self, name: &str) -> &str {
-        self.places.get(name).map_or("", String::as_str)
+    /// Where one of them is written.
+    pub(crate) fn place(&self, name: &str) -> Place {
+        self.places.get(name).cloned().unwrap_or_default()
     }
 
     /// Tells the log what is left out, and why.
     pub(crate) fn warn(&self) {
         for (workflow, faults) in &self.broken {
-            let place = self.place(workflow);
+            let place = self.place(workflow).shown;
             for Fault { step, field, message } in faults {
                 let reason = printable(message, 500);
                 let [step, field] =
@@ -124,9 +134,9 @@ mod tests {
         let written = loaded.unwrap_or_else(|problems| panic!("{problems}\n{text}")).config.workflows;
         let workflows = Workflows::of(&written);
         assert_eq!(workflows.definitions.len() + workflows.broken.len(), written.len());
-        let row = |(name, place): (&Arc<str>, &String)| {
+        let row = |(name, place): (&Arc<str>, &Place)| {
             let faults = workflows.broken.get(name).into_iter().flatten();
-            (name.to_string(), place.clone(), faults.map(ToString::to_string).collect())
+            (name.to_string(), place.shown.clone(), faults.map(ToString::to_string).collect())
         };
         workflows.places.iter().map(row).collect()
     }
@@ -156,5 +166,27 @@ mod tests {
             let rows = read(&format!("{example}\n[downstreams.d]\ncommand = [\"x\"]\n"));
             assert!(rows.iter().all(|(_, _, faults)| faults.is_empty()), "{rows:#?}");
         }
+    }
+
+    #[test]
+    fn whole_definitions_in_the_documentation_are_sound() {
+        let text = include_str!("../../../docs/workflows.md");
+        let folder = tempfile::tempdir().unwrap();
+        let mut count = 0;
+        for format in ["yaml", "json"] {
+            let opened = format!("```{format}\n");
+            let blocks = text.split(&opened).skip(1).filter_map(|rest| rest.split("```").next());
+            for block in blocks.filter(|block| block.contains("steps") && block.contains("description")) {
+                count += 1;
+                std::fs::write(folder.path().join(format!("w{count}.{format}")), block).unwrap();
+            }
+        }
+        let config = "workflows = \"w*\"\n[downstreams.d]\ncommand = [\"x\"]\n";
+        std::fs::write(folder.path().join("gateway.toml"), config).unwrap();
+        let request = Request { folder: folder.path().to_owned(), ..Request::default() };
+        let written = load(&request, &Environment::default()).outcome.unwrap().config.workflows;
+        let workflows = Workflows::of(&written);
+        assert!(workflows.broken.is_empty(), "{:#?}", workflows.broken);
+        assert_eq!((count, workflows.definitions.len()), (2, 2));
     }
 }

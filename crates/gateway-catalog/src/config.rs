@@ -120,13 +120,13 @@ pub struct ToolFilter {
     workflows: Vec<WildMatch>,
 }
 
-/// Who uses a tool.
+/// Who can use a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Clients, and workflows too.
-    Clients,
+pub enum Exposure {
+    /// Clients and steps of workflows: clients are shown it.
+    Shown,
     /// Steps of workflows alone: for clients there is no such tool (C-79).
-    Workflows,
+    Hidden,
 }
 
 impl ToolFilter {
@@ -141,21 +141,21 @@ impl ToolFilter {
         Self { workflows: compile(workflows), ..self }
     }
 
-    /// For whom the tool of this name is; `None`: nobody.
-    pub fn audience(&self, name: &str) -> Option<Audience> {
+    /// Who can use the tool of this name; `None`: nobody.
+    pub fn exposure(&self, name: &str) -> Option<Exposure> {
         let any = |patterns: &[WildMatch]| patterns.iter().any(|pattern| pattern.matches(name));
         if any(&self.deny) {
             return None;
         }
         if any(&self.workflows) {
-            return Some(Audience::Workflows);
+            return Some(Exposure::Hidden);
         }
-        (self.allow.is_empty() || any(&self.allow)).then_some(Audience::Clients)
+        (self.allow.is_empty() || any(&self.allow)).then_some(Exposure::Shown)
     }
 
     /// Whether anybody is offered the tool of this name.
     pub fn admits(&self, name: &str) -> bool {
-        self.audience(name).is_some()
+        self.exposure(name).is_some()
     }
 }
 
@@ -172,16 +172,16 @@ mod tests {
         let check = |[allow, deny, workflows]: [&[&str]; 3], name: &str, expected| {
             let own = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
             let filter = ToolFilter::new(&own(allow), &own(deny)).with_workflows(&own(workflows));
-            assert_eq!(filter.audience(name), expected, "{allow:?} {deny:?} {workflows:?} {name}");
+            assert_eq!(filter.exposure(name), expected, "{allow:?} {deny:?} {workflows:?} {name}");
         };
         check([&[], &["drop"], &["drop"]], "drop", None);
         check([&["*"], &["drop*"], &["*"]], "drop_all", None);
         check([&["read"], &[], &["write"]], "other", None);
-        check([&[], &[], &["Write"]], "write", Some(Audience::Clients));
-        check([&["*"], &[], &["write"]], "write", Some(Audience::Workflows));
-        check([&["read"], &[], &["write*"]], "write_all", Some(Audience::Workflows));
-        check([&["write"], &[], &["write"]], "write", Some(Audience::Workflows));
-        check([&[], &[], &["*"]], "anything", Some(Audience::Workflows));
+        check([&[], &[], &["Write"]], "write", Some(Exposure::Shown));
+        check([&["*"], &[], &["write"]], "write", Some(Exposure::Hidden));
+        check([&["read"], &[], &["write*"]], "write_all", Some(Exposure::Hidden));
+        check([&["write"], &[], &["write"]], "write", Some(Exposure::Hidden));
+        check([&[], &[], &["*"]], "anything", Some(Exposure::Hidden));
     }
 
     #[test]

@@ -55,7 +55,7 @@ mod walk;
 mod warnings;
 mod words;
 
-pub use config::{Audience, CatalogConfig, Source, ToolFilter};
+pub use config::{CatalogConfig, Exposure, Source, ToolFilter};
 pub use listings::Listings;
 pub use live::LiveCatalog;
 pub use resolve::Resolve;

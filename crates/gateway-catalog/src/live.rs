@@ -9,7 +9,7 @@ use gateway_domain::{
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
-    Audience, CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, capabilities,
+    CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, capabilities, offer::Seeker,
     private::For, refresh::refresh_for_ever, shared::Shared, signal::Changes, tracked::Tracked,
 };
 
@@ -302,14 +302,14 @@ impl LiveCatalog {
     /// A tool by its name in a view, as far as its list is known.
     pub(crate) fn find_tool(
         &self,
-        audience: Audience,
+        seeker: Seeker,
         view: &View,
         caller: &Caller,
         session: &SessionKey,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        let shared = self.shared.view(view)?.tools.tool(audience, name).cloned();
-        shared.or_else(|| self.shared.private_tool(audience, view, caller, session, name))
+        let shared = self.shared.view(view)?.tools.tool(seeker, name).cloned();
+        shared.or_else(|| self.shared.private_tool(seeker, view, caller, session, name))
     }
 
     /// For how long a page of shared lists is fresh, as far as its downstreams say (`None`: there are none), and
@@ -357,7 +357,7 @@ impl Directory for LiveCatalog {
         session: &SessionKey,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        self.find_tool(Audience::Clients, view, caller, session, name)
+        self.find_tool(Seeker::Client, view, caller, session, name)
     }
 
     fn inner_tool(
@@ -367,7 +367,7 @@ impl Directory for LiveCatalog {
         session: &SessionKey,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        self.find_tool(Audience::Workflows, view, caller, session, name)
+        self.find_tool(Seeker::Step, view, caller, session, name)
     }
 
     fn flush(&self, downstream: Option<&DownstreamName>) -> usize {

@@ -4,9 +4,18 @@ use gateway_aggregate::{FitRules, Listing, fit};
 use gateway_domain::{Era, OfferedTool, Tool, ToolRef};
 use gateway_protocol::param_headers;
 
-use crate::{Audience, Source, definition, schema, uris};
+use crate::{Exposure, Source, definition, schema, uris};
 
-/// Tools that are offered, by whom they are for. Names are unique among all of them.
+/// Who looks for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seeker {
+    /// A client, which finds what is shown.
+    Client,
+    /// A step of a workflow, which finds what is hidden as well (C-79).
+    Step,
+}
+
+/// Tools that are offered, by who can use them. Names are unique among all of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OfferedTools {
     pub(crate) shown: Vec<Arc<OfferedTool>>,
@@ -19,11 +28,11 @@ impl OfferedTools {
         self.shown.is_empty() && self.hidden.is_empty()
     }
 
-    /// All that somebody can use.
-    pub(crate) fn of(&self, audience: Audience) -> impl Iterator<Item = &Arc<OfferedTool>> {
-        let hidden = match audience {
-            Audience::Clients => &[],
-            Audience::Workflows => self.hidden.as_slice(),
+    /// All that somebody finds.
+    pub(crate) fn of(&self, seeker: Seeker) -> impl Iterator<Item = &Arc<OfferedTool>> {
+        let hidden = match seeker {
+            Seeker::Client => &[],
+            Seeker::Step => self.hidden.as_slice(),
         };
         self.shown.iter().chain(hidden)
     }
@@ -54,7 +63,7 @@ impl Offer {
         let mirrors = source.mirrors_headers && era != Some(Era::Legacy);
         let offer = |tool| offer(source, tool, mirrors, &mut dropped);
         let is_shown = |offered: &Arc<OfferedTool>| {
-            source.filter.audience(offered.tool.original()) == Some(Audience::Clients)
+            source.filter.exposure(offered.tool.original()) == Some(Exposure::Shown)
         };
         let (shown, hidden): (Vec<_>, _) =
             fitted.listing.tools.into_iter().filter_map(offer).partition(is_shown);

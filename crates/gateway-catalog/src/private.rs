@@ -15,10 +15,9 @@ use tokio::{task::JoinSet, time::Instant};
 use tracing::Instrument;
 
 use crate::{
-    Audience,
     item::{Item, Items, fit_items},
     item_view::Shown,
-    offer::{Offer, OfferedTools},
+    offer::{Offer, OfferedTools, Seeker},
     refresh,
     shared::Shared,
     tracked::Tracked,
@@ -171,7 +170,7 @@ impl Shared {
     /// The tool of this name on the list that this session was last shown, or behind it.
     pub(crate) fn private_tool(
         &self,
-        audience: Audience,
+        seeker: Seeker,
         view: &View,
         caller: &Caller,
         session: &SessionKey,
@@ -179,20 +178,20 @@ impl Shared {
     ) -> Option<Arc<OfferedTool>> {
         let (tracked, name) = self.private_owner(view, name)?;
         let content = self.routes.get(&key(ListKind::Tools, &tracked, caller, session))?;
-        content.tool(audience, view, name)
+        content.tool(seeker, view, name)
     }
 
     /// As [`Self::private_tool`], and reads the list for this caller if there is none. `None` if no private
     /// downstream could have the name.
     pub(crate) async fn resolve_private(
         &self,
-        audience: Audience,
+        seeker: Seeker,
         whose: For<'_>,
         name: &str,
     ) -> Option<Result<Option<Arc<OfferedTool>>, Error>> {
         let (tracked, name) = self.private_owner(whose.view, name)?;
         let content = self.route(ListKind::Tools, &tracked, whose).await;
-        Some(content.map(|content| content.tool(audience, whose.view, name)))
+        Some(content.map(|content| content.tool(seeker, whose.view, name)))
     }
 
     /// The downstream and its own name of a private prompt, whose list is read for this caller if need be.
@@ -343,13 +342,13 @@ fn key(list: ListKind, tracked: &Tracked, caller: &Caller, session: &SessionKey)
 }
 
 impl Content {
-    fn tool(&self, audience: Audience, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
+    fn tool(&self, seeker: Seeker, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
         let is_named = |offered: &&Arc<OfferedTool>| match view {
             View::All => offered.tool.name() == name,
             View::Downstream(_) => **offered.tool.original() == *name,
         };
         match self {
-            Self::Tools(tools) => tools.of(audience).find(is_named).cloned(),
+            Self::Tools(tools) => tools.of(seeker).find(is_named).cloned(),
             Self::Items(_) => None,
         }
     }

@@ -7,7 +7,8 @@ use gateway_domain::{
 };
 
 use crate::{
-    Audience, LiveCatalog,
+    LiveCatalog,
+    offer::Seeker,
     private::For,
     words::{Said, Words},
 };
@@ -53,8 +54,8 @@ impl<D> Resolve<D> {
         };
         Ok(match (subject, own_path) {
             (Subject::Tool { name, .. }, _) => {
-                let audience = audience(call);
-                let Some(offered) = self.tool(audience, whose, name).await? else {
+                let seeker = seeker(call);
+                let Some(offered) = self.tool(seeker, whose, name).await? else {
                     return Err(CallerError::UnknownTool { name: name.to_string() }.into());
                 };
                 Route::To(offered.downstream.clone(), subject_of(&offered))
@@ -85,16 +86,16 @@ impl<D> Resolve<D> {
 
     async fn tool(
         &self,
-        audience: Audience,
+        seeker: Seeker,
         whose: For<'_>,
         name: &str,
     ) -> Result<Option<Arc<OfferedTool>>, Error> {
         let For { view, caller, exchange } = whose;
-        let find = || self.catalog.find_tool(audience, view, caller, &exchange.session, name);
+        let find = || self.catalog.find_tool(seeker, view, caller, &exchange.session, name);
         if let Some(found) = find() {
             return Ok(Some(found));
         }
-        if let Some(found) = self.catalog.shared.resolve_private(audience, whose, name).await {
+        if let Some(found) = self.catalog.shared.resolve_private(seeker, whose, name).await {
             return found;
         }
         self.wait_for(view, name).await?;
@@ -228,11 +229,11 @@ impl<D> Resolve<D> {
     }
 }
 
-/// Whose tools a call can reach: no client says that it comes from a workflow (C-79).
-fn audience(call: &Call) -> Audience {
+/// Who looks for the tool of a call: no client says that it comes from a workflow (C-79).
+fn seeker(call: &Call) -> Seeker {
     match call.origin {
-        Some(_) => Audience::Workflows,
-        None => Audience::Clients,
+        Some(_) => Seeker::Step,
+        None => Seeker::Client,
     }
 }
 

@@ -261,7 +261,8 @@ impl Shared {
         let listings: Vec<_> = known.iter().map(listing).collect();
         // `fit` has made every listing acceptable, so this is a bug if it fails.
         let catalog = build(&listings).map_err(|_| InternalError { what: "fitted listings were refused" })?;
-        Ok(self.next(old, catalog, known, CatalogEntry::new))
+        // What a workflow can do may change with them, and so whether it is shown.
+        Ok(self.next(old, catalog, known, CatalogEntry::new, ListView::renewed))
     }
 
     fn own_tools(
@@ -275,7 +276,8 @@ impl Shared {
         };
         let catalog = Catalog::new(tools.map(entry).collect());
         let catalog = catalog.map_err(|_| InternalError { what: "a name stands twice" })?;
-        Ok(self.next(old, catalog, known, CatalogEntry::unprefixed))
+        // Workflows are on no such view, so whoever sees it sees no difference.
+        Ok(self.next(old, catalog, known, CatalogEntry::unprefixed, ListView::same))
     }
 
     fn next(
@@ -284,6 +286,7 @@ impl Shared {
         catalog: Catalog,
         known: &[(&DownstreamName, Known)],
         entry: impl Fn(&str, Tool) -> CatalogEntry,
+        with_other_hidden: impl FnOnce(&ListView) -> ListView,
     ) -> Arc<ListView> {
         let named = |offered: &Arc<OfferedTool>| {
             let entry = entry(offered.downstream.as_str(), offered.tool.clone());
@@ -293,8 +296,7 @@ impl Shared {
         if old.shows_the_same(&catalog) {
             return match old.hides_the_same(&hidden) {
                 true => old.clone(),
-                // What a workflow can do may have changed, and so whether it is shown.
-                false => Arc::new(old.renewed().hiding(hidden)),
+                false => Arc::new(with_other_hidden(old).hiding(hidden)),
             };
         }
         let tools = known.iter().flat_map(|(_, known)| &known.tools.shown).map(named).collect();

@@ -10,9 +10,9 @@ use gateway_domain::{DownstreamState, DownstreamStatus, ListKind, ListRemark, Pe
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    Audience, CatalogConfig, Source,
+    CatalogConfig, Source,
     item::Others,
-    offer::{Offer, OfferedTools},
+    offer::{Offer, OfferedTools, Seeker},
     tracked::{demand::Demands, failure::Failure, others::OtherLists},
     walk::Hints,
     warnings::Warnings,
@@ -166,7 +166,7 @@ impl Tracked {
         if !same {
             return new;
         }
-        let admitted = tools.of(Audience::Workflows).map(|offered| offered.tool.clone());
+        let admitted = tools.of(Seeker::Step).map(|offered| offered.tool.clone());
         let admitted = admitted.filter(|tool| new.source.filter.admits(tool.original())).collect();
         let era = peer.as_ref().map(|peer| peer.era);
         let offer = Offer::of(&new.source, era, admitted, &config.rules);

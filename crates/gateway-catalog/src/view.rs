@@ -10,7 +10,7 @@ use gateway_domain::{
     RawJson,
 };
 
-use crate::{Audience, item::Others, item_view::ItemView, signal::Changes};
+use crate::{item::Others, item_view::ItemView, offer::Seeker, signal::Changes};
 
 /// All lists of a view.
 pub(crate) struct Views {
@@ -139,13 +139,18 @@ impl ListView {
         Self { generation: self.generation + 1, shown: self.shown.clone(), hidden: self.hidden.clone() }
     }
 
+    /// The same list of the same generation.
+    pub(crate) fn same(&self) -> Self {
+        Self { generation: self.generation, shown: self.shown.clone(), hidden: self.hidden.clone() }
+    }
+
     /// The same list, of the same generation, with these tools hidden behind it.
     pub(crate) fn hiding(self, hidden: HiddenTools) -> Self {
         Self { hidden: Arc::new(hidden), ..self }
     }
 
-    pub(crate) fn tool(&self, audience: Audience, name: &str) -> Option<&Arc<OfferedTool>> {
-        let hidden = || self.hidden.get(name).filter(|_| audience == Audience::Workflows);
+    pub(crate) fn tool(&self, seeker: Seeker, name: &str) -> Option<&Arc<OfferedTool>> {
+        let hidden = || self.hidden.get(name).filter(|_| seeker == Seeker::Step);
         self.shown.tools.get(name).or_else(hidden)
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gateway_catalog::{Audience, ToolFilter};
+use gateway_catalog::{Exposure, ToolFilter};
 use gateway_domain::{DownstreamStatus, NAMESPACE_SEPARATOR, RawJson, printable};
 use gateway_openapi::{
     downstream::{Report, Taken},
@@ -70,9 +70,9 @@ impl<'a> Operations<'a> {
     /// The name under which the tool is offered, if it is, and what is to be said of it.
     fn offered(&self, operation: &Taken) -> (Option<String>, Vec<String>) {
         let (tool, mut notes) = (&operation.tool, operation.notes.clone());
-        match self.filter.audience(tool) {
-            Some(Audience::Clients) => {}
-            Some(Audience::Workflows) => notes.push("kept for workflows".to_owned()),
+        match self.filter.exposure(tool) {
+            Some(Exposure::Shown) => {}
+            Some(Exposure::Hidden) => notes.push("kept for workflows".to_owned()),
             None => {
                 notes.push("not offered: `tools` leaves it out".to_owned());
                 return (None, notes);

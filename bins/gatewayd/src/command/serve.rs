@@ -20,7 +20,7 @@ pub(super) async fn run(
     let config = &start.loaded.config;
     // Before anything is started: a port that is taken must not cost ten processes.
     let bound = Bound::bind(gateway::server_config(config)).await?;
-    let gateway = Gateway::start(config)?;
+    let gateway = Gateway::start_to_serve(config)?;
     let server = Server::new(bound, gateway.ports());
     command::say(format_args!("listening on http://{}/mcp", server.local_addr()));
     let reloader = Reloader::new(start, gateway.topology(), Some(server.settings()));

@@ -17,7 +17,7 @@ pub(super) async fn run(
     terminal: Terminal,
 ) -> anyhow::Result<ExitCode> {
     let config = &start.loaded.config;
-    let gateway = Gateway::start(config)?;
+    let gateway = Gateway::start_to_serve(config)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let config = gateway::server_config(config);
     let reloader = Reloader::new(start, gateway.topology(), None);

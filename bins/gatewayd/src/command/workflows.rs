@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use gateway_composite::{Definitions, Remark, WorkflowStatus};
-use gateway_domain::{Caller, Exchange, RawJson, printable};
+use gateway_composite::{Remark, RoutingTable as _, SessionTools, Workflow, WorkflowStatus};
+use gateway_domain::{
+    Caller, Directory as _, DownstreamName, DownstreamState, DownstreamStatus, Exchange, NAMESPACE_SEPARATOR,
+    RawJson, printable,
+};
 
 use crate::{
     gateway::Gateway,
-    workflows::{Fault, Workflows},
+    workflows::{Fault, Place, Workflows},
 };
 
 /// All workflows, as a client without a key sees them, in the order of their names.
@@ -15,17 +18,28 @@ pub(super) struct Report(Vec<Row>);
 
 struct Row {
     name: Arc<str>,
-    place: String,
+    place: Place,
     state: State,
-    /// How many steps it has, and the tools that they name, once each.
+    /// `None` of one that is broken.
+    contents: Option<Contents>,
+}
+
+struct Contents {
+    /// How many steps it has.
     steps: usize,
+    /// What they name, once each.
     tools: Vec<Arc<str>>,
 }
 
 enum State {
     Ready(Vec<Remark>),
     /// It is as its author meant it, and cannot be offered here and now.
-    Hidden(String, Vec<Remark>),
+    Hidden {
+        reason: Remark,
+        /// Whether nothing keeps it from being offered but downstreams that are switched off.
+        is_switched_off: bool,
+        remarks: Vec<Remark>,
+    },
     Broken(Vec<Fault>),
 }
 
@@ -34,18 +48,25 @@ impl Report {
     pub(super) fn of(gateway: &Gateway, exchange: &Exchange) -> Self {
         let Workflows { definitions, broken, .. } = &gateway.workflows;
         let statuses = gateway.offered.status(&Caller::anonymous(), exchange);
+        let switched_off = SwitchedOff::of(gateway, exchange);
         let mut rows = BTreeMap::new();
         for WorkflowStatus { name, hidden, remarks } in statuses {
+            let workflow = definitions.get(&name);
             let state = match hidden {
                 None => State::Ready(remarks),
-                Some(reason) => State::Hidden(reason.text, remarks),
+                Some(reason) => {
+                    // What is no step's is no missing tool either.
+                    let is_switched_off = reason.step.is_some()
+                        && workflow.is_some_and(|workflow| switched_off.all_of(workflow));
+                    State::Hidden { reason, is_switched_off, remarks }
+                }
             };
             rows.insert(name, state);
         }
         rows.extend(broken.iter().map(|(name, faults)| (name.clone(), State::Broken(faults.clone()))));
         let row = |(name, state): (Arc<str>, State)| {
-            let (steps, tools) = contents(definitions, &name);
-            Row { place: gateway.workflows.place(&name).to_owned(), name, state, steps, tools }
+            let contents = definitions.get(&name).map(|workflow| Contents::of(workflow));
+            Row { place: gateway.workflows.place(&name), name, state, contents }
         };
         Self(rows.into_iter().map(row).collect())
     }
@@ -66,49 +87,83 @@ impl Report {
         self.0.iter().find(|row| *row.name == *name)?.sentence()
     }
 
-    /// What is wrong with each that is not offered, and where to look.
+    /// What is wrong with each that is not offered, and where to look. That somebody has switched off what it needs is
+    /// not wrong.
     pub(super) fn sentences(&self) -> impl Iterator<Item = String> {
-        self.0.iter().filter_map(Row::sentence)
+        let is_wrong = |row: &&Row| !matches!(row.state, State::Hidden { is_switched_off: true, .. });
+        self.0.iter().filter(is_wrong).filter_map(Row::sentence)
     }
 }
 
-fn contents(definitions: &Definitions, name: &str) -> (usize, Vec<Arc<str>>) {
-    let Some(workflow) = definitions.get(name) else { return (0, Vec::new()) };
-    let mut tools = Vec::new();
-    for (_, tool) in workflow.tools() {
-        if !tools.contains(tool) {
-            tools.push(tool.clone());
-        }
+/// The downstreams that are not in use because somebody wants it so, beside the tools that there are.
+struct SwitchedOff {
+    names: Vec<DownstreamName>,
+    tools: SessionTools,
+}
+
+impl SwitchedOff {
+    fn of(gateway: &Gateway, exchange: &Exchange) -> Self {
+        let disabled =
+            |status: DownstreamStatus| (status.state == DownstreamState::Disabled).then_some(status.name);
+        let names = gateway.catalog.downstreams().into_iter().filter_map(disabled).collect();
+        let directory = Arc::new(gateway.catalog.clone());
+        Self { names, tools: SessionTools::new(directory, Caller::anonymous(), exchange.session.clone()) }
     }
-    (workflow.definition().steps.len(), tools)
+
+    /// Whether all tools that a workflow lacks are theirs.
+    fn all_of(&self, workflow: &Workflow) -> bool {
+        workflow.tools().all(|(_, tool)| self.has(tool) || self.is_there(tool))
+    }
+
+    fn has(&self, tool: &str) -> bool {
+        let mut rests = self.names.iter().filter_map(|name| tool.strip_prefix(name.as_str()));
+        rests.any(|rest| rest.starts_with('.') || rest.starts_with(NAMESPACE_SEPARATOR))
+    }
+
+    fn is_there(&self, tool: &str) -> bool {
+        let dotted = || tool.split_once('.').and_then(|(name, tool)| self.tools.of(name, tool));
+        self.tools.exact(tool).or_else(dotted).is_some()
+    }
+}
+
+impl Contents {
+    fn of(workflow: &Workflow) -> Self {
+        let mut tools = Vec::new();
+        for (_, tool) in workflow.tools() {
+            if !tools.contains(tool) {
+                tools.push(tool.clone());
+            }
+        }
+        Self { steps: workflow.definition().steps.len(), tools }
+    }
 }
 
 impl Row {
     fn word(&self) -> &'static str {
         match &self.state {
             State::Ready(_) => "ready",
-            State::Hidden(..) => "hidden",
+            State::Hidden { .. } => "hidden",
             State::Broken(_) => "broken",
         }
     }
 
     fn remarks(&self) -> &[Remark] {
         match &self.state {
-            State::Ready(remarks) | State::Hidden(_, remarks) => remarks,
+            State::Ready(remarks) | State::Hidden { remarks, .. } => remarks,
             State::Broken(_) => &[],
         }
     }
 
     fn line(&self) -> String {
         let mut line = format!("{}\t{}", shown(&self.name), self.word());
-        match self.steps {
-            0 => {}
-            1 => line += "\t1 step",
-            steps => line += &format!("\t{steps} steps"),
+        match self.contents.as_ref().map(|contents| contents.steps) {
+            None => {}
+            Some(1) => line += "\t1 step",
+            Some(steps) => line += &format!("\t{steps} steps"),
         }
-        line += &format!("\t{}", shown(&self.place));
-        if let State::Hidden(reason, _) = &self.state {
-            line += &format!("\t{}", shown(reason));
+        line += &format!("\t{}", shown(&self.place.shown));
+        if let State::Hidden { reason, .. } = &self.state {
+            line += &format!("\t{}", shown(&reason.text));
         }
         if let State::Broken(faults) = &self.state {
             line.extend(faults.iter().map(|fault| format!("\n\t{fault}")));
@@ -118,50 +173,79 @@ impl Row {
     }
 
     fn json(&self) -> String {
-        let (text, name, file) = (RawJson::string, RawJson::string(&self.name), RawJson::string(&self.place));
-        let (reason, faults): (_, &[Fault]) = match &self.state {
-            State::Ready(_) => (None, &[]),
-            State::Hidden(reason, _) => (Some(reason.clone()), &[]),
-            State::Broken(faults) => (self.sentence(), faults),
+        let remark = |Remark { step, text: said }: &Remark| {
+            format!(r#"{{"step":{},"text":{}}}"#, optional(step.as_deref()), text(said))
         };
-        let reason = reason.map_or_else(|| "null".to_owned(), |reason| text(&reason).to_string());
-        let optional =
-            |value: Option<&str>| value.map_or_else(|| "null".to_owned(), |value| text(value).to_string());
         let problem = |Fault { step, field, message }: &Fault| {
             let (step, field) = (optional(step.as_deref()), optional(field.as_deref()));
             format!(r#"{{"step":{step},"field":{field},"message":{}}}"#, text(message))
         };
-        let remark = |Remark { step, text: said }: &Remark| {
-            format!(r#"{{"step":{},"text":{}}}"#, optional(step.as_deref()), text(said))
-        };
-        let tools = RawJson::array(self.tools.iter().map(|tool| text(tool)));
-        let problems = faults.iter().map(problem).collect::<Vec<_>>().join(",");
+        let contents = self.contents.as_ref();
+        let steps = contents.map_or_else(null, |contents| contents.steps.to_string());
+        let tools = contents.map(|contents| RawJson::array(contents.tools.iter().map(|tool| text(tool))));
+        let tools = tools.map_or_else(null, |tools| tools.to_string());
+        let (file, place) = (optional(self.place.file.as_deref()), text(&self.place.shown));
+        let problems = self.problems().iter().map(problem).collect::<Vec<_>>().join(",");
         let remarks = self.remarks().iter().map(remark).collect::<Vec<_>>().join(",");
-        let (state, steps) = (self.word(), self.steps);
+        let (name, state, reason) = (text(&self.name), self.word(), optional(self.reason().as_deref()));
         format!(
             concat!(
-                r#"{{"name":{},"file":{},"state":"{}","steps":{},"tools":{},"#,
+                r#"{{"name":{},"file":{},"place":{},"state":"{}","steps":{},"tools":{},"#,
                 r#""problems":[{}],"reason":{},"remarks":[{}]}}"#
             ),
-            name, file, state, steps, tools, problems, reason, remarks
+            name, file, place, state, steps, tools, problems, reason, remarks
         )
     }
 
-    fn sentence(&self) -> Option<String> {
-        let (name, place) = (shown(&self.name), shown(&self.place));
+    /// All that keeps it from being offered.
+    fn problems(&self) -> Vec<Fault> {
+        match &self.state {
+            State::Ready(_) => Vec::new(),
+            State::Hidden { reason: Remark { step, text }, .. } => {
+                vec![Fault { step: step.as_deref().map(str::to_owned), field: None, message: text.clone() }]
+            }
+            State::Broken(faults) => faults.clone(),
+        }
+    }
+
+    /// The same in one text.
+    fn reason(&self) -> Option<String> {
         match &self.state {
             State::Ready(_) => None,
-            State::Hidden(reason, _) => Some(format!("workflow `{name}` is hidden: {}", shown(reason))),
+            State::Hidden { reason, .. } => Some(shown(&reason.text)),
             State::Broken(faults) => {
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
-                let more = match faults.len() {
-                    0 | 1 => String::new(),
-                    count => format!(" (and {} more)", count - 1),
-                };
-                Some(format!("workflow `{name}` is broken: {place}: {first}{more}"))
+                Some(match faults.len() {
+                    0 | 1 => first,
+                    count => format!("{first} (and {} more)", count - 1),
+                })
             }
         }
     }
+
+    fn sentence(&self) -> Option<String> {
+        let (name, reason) = (shown(&self.name), self.reason()?);
+        Some(match &self.state {
+            State::Broken(_) => {
+                format!("workflow `{name}` is broken: {}: {reason}", shown(&self.place.shown))
+            }
+            State::Ready(_) | State::Hidden { .. } => {
+                format!("workflow `{name}` is {}: {reason}", self.word())
+            }
+        })
+    }
+}
+
+fn text(text: &str) -> RawJson {
+    RawJson::string(text)
+}
+
+fn optional(value: Option<&str>) -> String {
+    value.map_or_else(null, |value| text(value).to_string())
+}
+
+fn null() -> String {
+    "null".to_owned()
 }
 
 fn told(remark: &Remark) -> String {

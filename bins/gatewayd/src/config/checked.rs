@@ -328,6 +328,8 @@ pub(crate) struct Runs {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Workflow {
     pub(crate) name: String,
+    /// The file that it stands in; `None` if it stands in none.
+    pub(crate) file: Option<String>,
     /// File and line, as in [`Problem::place`](super::Problem).
     pub(crate) place: String,
     /// Its definition, not looked into; or why there is none.

@@ -79,6 +79,14 @@ impl Layers {
         }
     }
 
+    /// The file of a layer, as [`Self::place`] calls it.
+    pub(super) fn file(&self, tag: Tag) -> Option<&str> {
+        match self.origin(tag)? {
+            Origin::File { name, .. } => Some(name),
+            Origin::Environment(_) | Origin::Flags => None,
+        }
+    }
+
     /// In which order people read it: layer by layer, line by line.
     pub(super) fn rank(&self, tag: Tag, path: &KeyPath) -> (usize, usize) {
         let index = self.index(tag).unwrap_or_default();
@@ -88,6 +96,16 @@ impl Layers {
             }
             _ => (index, 0),
         }
+    }
+
+    /// In which order the members of a table were written: layer by layer, and as they stand in a file.
+    pub(super) fn order(&self, tag: Tag, path: &KeyPath) -> (usize, usize) {
+        let index = self.index(tag).unwrap_or_default();
+        let order = match self.origins.get(index) {
+            Some(Origin::File { lines, renames, .. }) => lines.get(&renames.written(path)).map(|at| at.order),
+            _ => None,
+        };
+        (index, order.unwrap_or_default())
     }
 
     /// Against which folder a relative path of this layer is meant; `None` is the current one.
@@ -199,7 +217,7 @@ pub(super) fn in_file(name: &str, lines: &Lines, path: &KeyPath) -> String {
 }
 
 fn line_of(lines: &Lines, path: &KeyPath) -> Option<usize> {
-    path.ancestors().find_map(|path| lines.get(&path)).copied()
+    path.ancestors().find_map(|path| lines.get(&path)).map(|written| written.line)
 }
 
 fn flag_of(path: &KeyPath) -> String {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Tag, Value};
+use gateway_domain::RawObject;
 
 use super::file::Files;
 use super::key_path::KeyPath;
@@ -189,6 +190,16 @@ impl<'a> Item<'a> {
     /// Where this stands, as in [`Problem::place`].
     pub(super) fn place(&self) -> String {
         self.reader.layers.place(self.value.tag(), &self.path)
+    }
+
+    /// The file that this stands in.
+    pub(super) fn file(&self) -> Option<&'a str> {
+        self.reader.layers.file(self.value.tag())
+    }
+
+    /// This table as JSON, members in the order in which they were written.
+    pub(super) fn definition(&self, table: &Value) -> Result<RawObject, String> {
+        text::definition(table, &self.path, &|tag, path| self.reader.layers.order(tag, path))
     }
 
     /// Whether this belongs to a downstream that is switched off.

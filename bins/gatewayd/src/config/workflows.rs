@@ -11,14 +11,20 @@ use super::file::Files;
 use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::scalar;
-use super::text::{self, Format, SyntaxError};
+use super::text::{Format, SyntaxError};
 
 /// How many there may be.
 const MOST: usize = 1_000;
 /// Bytes of a file that holds one.
 const LARGEST_FILE: u64 = 1 << 20;
-/// How many files and folders a glob is compared with.
+/// Bytes of all files that hold one, and of all definitions: what is compiled takes many times as much.
+const MOST_BYTES: u64 = 8 << 20;
+/// Expressions of all definitions. Compiled each takes about 8 KiB.
+const MOST_EXPRESSIONS: usize = 50_000;
+/// How many files and folders a glob may mean.
 const MOST_PATHS: usize = 10_000;
+/// How many folders are watched for the files that a glob means.
+const MOST_FOLDERS: usize = 1_000;
 
 pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
     let Some(item) = top.take("workflows") else { return Vec::new() };
@@ -37,6 +43,12 @@ pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
         )));
         return Vec::new();
     }
+    let definitions = workflows.iter().filter_map(|workflow| workflow.definition.as_ref().ok());
+    let bytes = definitions.map(|definition| definition.as_str().len() as u64).sum();
+    if let Err(fault) = fit(bytes).and_then(|()| compiles(&workflows)) {
+        item.report(fault);
+        return Vec::new();
+    }
     workflows.sort_by(|a, b| a.name.cmp(&b.name));
     for pair in workflows.windows(2) {
         let [one, other] = pair else { continue };
@@ -49,11 +61,32 @@ pub(super) fn read_all(top: &mut Table<'_>) -> Vec<Workflow> {
     workflows
 }
 
+fn fit(bytes: u64) -> Result<(), Fault> {
+    match bytes <= MOST_BYTES {
+        true => Ok(()),
+        false => Err(Fault::new(format!(
+            "the workflows have {bytes} bytes in all, and {MOST_BYTES} at most are read"
+        ))),
+    }
+}
+
+fn compiles(workflows: &[Workflow]) -> Result<(), Fault> {
+    let definitions = workflows.iter().filter_map(|workflow| workflow.definition.as_ref().ok());
+    let expressions: usize = definitions.map(|definition| definition.as_str().matches("{{").count()).sum();
+    match expressions <= MOST_EXPRESSIONS {
+        true => Ok(()),
+        false => Err(Fault::new(format!(
+            "the workflows have {expressions} expressions in all, and {MOST_EXPRESSIONS} at most are compiled"
+        ))),
+    }
+}
+
 fn inline(item: &Item<'_>) -> Vec<Workflow> {
     let Some(table) = item.table() else { return Vec::new() };
     let workflow = |(name, item): (String, Item<'_>)| match item.structured() {
         value @ Value::Dict(..) => {
-            Some(Workflow { name, place: item.place(), definition: text::definition(&value) })
+            let (file, place) = (item.file().map(str::to_owned), item.place());
+            Some(Workflow { name, file, place, definition: item.definition(&value) })
         }
         other => {
             item.report(scalar::found(&other, "a table of keys"));
@@ -75,6 +108,13 @@ fn in_files(item: &Item<'_>) -> Vec<Workflow> {
         item.report(Fault::new(format!("there are {} files, and {MOST} at most are read", files.len())));
         return Vec::new();
     }
+    // Before the first is read.
+    let sizes =
+        files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len().min(LARGEST_FILE));
+    if let Err(fault) = fit(sizes.sum()) {
+        item.report(fault);
+        return Vec::new();
+    }
     files.iter().map(|file| of_file(item, file)).collect()
 }
 
@@ -92,14 +132,24 @@ fn found(item: &Item<'_>) -> Result<Vec<PathBuf>, Fault> {
     let folder = item.resolve("".as_ref());
     let pattern = Path::new(&Pattern::escape(&folder.to_string_lossy())).join(&written);
     let folders = pattern.parent().map(|parent| paths(&parent.to_string_lossy())).transpose()?;
-    let folders = folders.into_iter().flatten().filter(|path| path.is_dir());
-    folders.take(MOST).for_each(|folder| item.reads(&folder));
-    let files: Vec<_> =
-        paths(&pattern.to_string_lossy())?.into_iter().filter(|path| !path.is_dir()).collect();
-    if files.is_empty() {
+    let folders: Vec<_> = folders.into_iter().flatten().filter(|path| path.is_dir()).collect();
+    if folders.len() > MOST_FOLDERS {
+        return Err(too_many(folders.len(), "folders are searched", MOST_FOLDERS));
+    }
+    folders.iter().for_each(|folder| item.reads(folder));
+    let (inner, files): (Vec<_>, Vec<_>) =
+        paths(&pattern.to_string_lossy())?.into_iter().partition(|path| path.is_dir());
+    // `**` means every folder, and what is in it.
+    if let (Some(folder), false) = (inner.first(), written.contains("**")) {
+        item.note(format!("{} is a folder, and what is in it is not read", folder.display()));
+    } else if files.is_empty() {
         item.note(format!("no file matches {}", path.display()));
     }
     Ok(files)
+}
+
+fn too_many(count: usize, what: &str, most: usize) -> Fault {
+    Fault::new(format!("{count} {what}, and {most} at most may be")).hint("write a narrower glob")
 }
 
 fn is_literal(text: &str) -> bool {
@@ -127,23 +177,26 @@ fn paths(pattern: &str) -> Result<Vec<PathBuf>, Fault> {
     let found = glob::glob_with(pattern, options)
         .map_err(|error| Fault::new(format!("is no glob: {}", error.msg)).hint("write \"flows/*.yaml\""))?;
     // What cannot be looked into has no files for us; the others count.
-    Ok(found.take(MOST_PATHS).filter_map(Result::ok).collect())
+    let paths: Vec<_> = found.filter_map(Result::ok).take(MOST_PATHS + 1).collect();
+    match paths.len() > MOST_PATHS {
+        true => Err(too_many(paths.len(), "paths or more match", MOST_PATHS)),
+        false => Ok(paths),
+    }
 }
 
 /// The workflow that a file defines. It is called what it says, or like the file.
 fn of_file(item: &Item<'_>, file: &Path) -> Workflow {
     item.reads(file);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let place = file.display().to_string();
-    match definition(file) {
-        Ok(definition) => {
-            Workflow { name: definition.get_text("name").unwrap_or(stem), place, definition: Ok(definition) }
-        }
+    let shown = file.display().to_string();
+    let (name, place, definition) = match definition(file) {
+        Ok(definition) => (definition.get_text("name").unwrap_or(stem), shown.clone(), Ok(definition)),
         Err(SyntaxError { line, message }) => {
-            let place = line.map_or_else(|| place.clone(), |line| format!("{place}:{line}"));
-            Workflow { name: stem, place, definition: Err(message) }
+            let place = line.map_or_else(|| shown.clone(), |line| format!("{shown}:{line}"));
+            (stem, place, Err(message))
         }
-    }
+    };
+    Workflow { name, file: Some(shown), place, definition }
 }
 
 fn definition(file: &Path) -> Result<gateway_domain::RawObject, SyntaxError> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gateway_testkit::client::{HttpClient, Speaks};
 
-use crate::support::{Folder, Serving, WATCHED, fake, gatewayd, has, logged, until, write};
+use crate::support::{Folder, Serving, WATCHED, fake, gatewayd, has, logged, toml, until, write};
 
 fn file(folder: &Folder, name: &str, text: &str) -> PathBuf {
     let file = folder.config().with_file_name(name);
@@ -95,21 +95,49 @@ fn check_tells_which_workflows_are_left_out_and_why() {
     assert_eq!(code, Some(1));
     for part in [
         format!(
-            r#""workflows":[{{"name":"cut","file":"{flows}/cut.json:1","state":"broken","steps":0,"tools":[],"problems":[{{"step":null,"field":null,"message":""#
+            r#""workflows":[{{"name":"cut","file":"{flows}/cut.json","place":"{flows}/cut.json:1","state":"broken","steps":null,"tools":null,"problems":[{{"step":null,"field":null,"message":""#
         ),
         format!(
-            r#"{{"name":"gone","file":"{flows}/gone.yaml","state":"hidden","steps":1,"tools":["d__odd"],"problems":[],"reason":"{reason}","remarks":[]}}"#
+            r#"{{"name":"gone","file":"{flows}/gone.yaml","place":"{flows}/gone.yaml","state":"hidden","steps":1,"tools":["d__odd"],"problems":[{{"step":"say","field":null,"message":"{reason}"}}],"reason":"{reason}","remarks":[]}}"#
         ),
         format!(
-            r#"{{"name":"good","file":"{flows}/good.yaml","state":"ready","steps":1,"tools":["d__echo"],"problems":[],"reason":null,"remarks":[]}}"#
+            r#"{{"name":"good","file":"{flows}/good.yaml","place":"{flows}/good.yaml","state":"ready","steps":1,"tools":["d__echo"],"problems":[],"reason":null,"remarks":[]}}"#
         ),
         format!(
-            r#"{{"name":"wrong","file":"{flows}/wrong.yaml","state":"broken","steps":0,"tools":[],"problems":[{{"step":"say","field":"dependsOn"#
+            r#"{{"name":"wrong","file":"{flows}/wrong.yaml","place":"{flows}/wrong.yaml","state":"broken","steps":null,"tools":null,"problems":[{{"step":"say","field":"dependsOn"#
         ),
+        r#""reason":"step `say`: `dependsOn"#.to_owned(),
         format!(r#""problems":["workflow `cut` is broken: {flows}/cut.json:1: "#),
     ] {
         assert!(json.contains(&part), "{part} is not in {json}");
     }
+}
+
+#[test]
+fn that_a_downstream_is_switched_off_on_purpose_fails_no_check() {
+    let config = format!(
+        "{}{}enabled = false\n[workflows.inline]\ndescription = \"x\"\nsteps = [{{ id = \"s\", tool = \"off.echo\" }}]\n",
+        fake("d", &[]),
+        fake("off", &[])
+    );
+    let folder = Folder::with(&config);
+    let (code, out, err) = run(&folder, &["check"]);
+    assert_eq!((code, err.contains("workflow `")), (Some(0), false), "{out}{err}");
+    let reason = "step `s` calls `off.echo`, but downstream `off` is disabled";
+    let place = "gateway.toml:6: workflows.inline";
+    assert!(out.contains(&format!("inline\thidden\t1 step\t{place}\t{reason}\n")), "{out}");
+    let (code, json, _) = run(&folder, &["check", "--json"]);
+    let row = format!(
+        r#""file":"gateway.toml","place":"{place}","state":"hidden","steps":1,"tools":["off.echo"],"problems":[{{"step":"s","field":null,"message":"{reason}"}}],"reason":"{reason}","remarks":[]"#
+    );
+    assert!(code == Some(0) && json.contains(&row) && json.ends_with("\"problems\":[]}\n"), "{json}");
+    let (code, _, err) = run(&folder, &["call", "inline"]);
+    assert!(code == Some(1) && err.contains(&format!("workflow `inline` is hidden: {reason}")), "{err}");
+    let more = "[[workflows.inline.steps]]\nid = \"t\"\ntool = \"d__nothing\"\n";
+    let steps = "[[workflows.inline.steps]]\nid = \"s\"\ntool = \"off.echo\"\n";
+    let config = config.replace("steps = [{ id = \"s\", tool = \"off.echo\" }]\n", &format!("{steps}{more}"));
+    let (code, out, err) = run(&Folder::with(&config), &["check"]);
+    assert!(code == Some(1) && err.contains("workflow `inline` is hidden: "), "{out}{err}");
 }
 
 #[test]
@@ -220,4 +248,60 @@ async fn tools_are_hidden_at_run_time_and_runs_need_a_restart() {
     assert!(serving.log().contains("keys=\"runs\""), "{}", serving.log());
     write(&folder, &hidden.replace("workflows = [\"echo\"]", "deny = [\"echo\"]"));
     until("inner is gone", &serving, async || !has(&client, "inner").await).await;
+}
+
+/// A client that says who it is.
+async fn client_of(serving: &Serving, speaks: Speaks, key: &str) -> HttpClient {
+    let client = HttpClient::new(&serving.url, speaks).unwrap();
+    let client = client.with_header("authorization", &format!("Bearer {key}"));
+    client.shake_hands().await.unwrap();
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_not_for_everybody_gives_each_caller_the_workflows_of_its_own_tools() {
+    let (desk, lab) = ("desk-key-0123456789", "lab-key-0123456789");
+    for speaks in [Speaks::legacy, Speaks::modern] {
+        // What a process lists is what stands in the file when it starts, and each session has a process.
+        let command = gateway_testkit::stdio::command(["--era", "legacy", "--tools-file", "tools.json"]);
+        let config = format!(
+            "workflows = \"flows/*\"\n[clients.desk]\nkey = \"{desk}\"\n[clients.lab]\nkey = \"{lab}\"\n\
+             [downstreams.p]\ncommand = {}\npublic_tool_list = false\ntools = {{ workflows = [\"echo\"] }}\n",
+            toml(&command)
+        );
+        let folder = Folder::with(&config);
+        file(&folder, "flows/inner.yaml", &echoes("p__echo", "one"));
+        file(&folder, "flows/dotted.yaml", &echoes("p.echo", "two"));
+        file(&folder, "flows/sum.yaml", &echoes("p__add", "three"));
+        let tool = |name: &str| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
+        let lists = |names: &[&str]| {
+            let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
+            file(&folder, "tools.json", &format!("[{}]", tools.join(",")));
+        };
+        lists(&["echo", "add"]);
+        let serving = Serving::start(&folder, &[]);
+        let served = client_of(&serving, speaks(), desk).await;
+        // The client may remember the tool from before: it has not been listed to it now.
+        assert!(says(&served, "inner", "one").await, "{}", serving.log());
+        for (shown, name) in
+            [(true, "inner"), (true, "dotted"), (true, "sum"), (true, "p__add"), (false, "p__echo")]
+        {
+            assert_eq!(has(&served, name).await, shown, "{name}: {}", serving.log());
+        }
+        assert!(says(&served, "dotted", "two").await, "{}", serving.log());
+        assert!(served.call("1", "p__echo", "{}").await.unwrap().error().is_some(), "hidden from clients");
+
+        lists(&["add"]);
+        let other = client_of(&serving, speaks(), lab).await;
+        for (shown, name) in [(false, "inner"), (false, "dotted"), (true, "sum"), (true, "p__add")] {
+            assert_eq!(has(&other, name).await, shown, "{name}: {}", serving.log());
+        }
+        let refused = other.call("2", "inner", "{}").await.unwrap();
+        assert!(
+            refused.error().is_some_and(|error| error.to_lowercase().contains("unknown tool")),
+            "{}",
+            refused.text
+        );
+        assert!(has(&served, "inner").await && says(&served, "inner", "one").await, "{}", serving.log());
+    }
 }

@@ -109,6 +109,76 @@ fn a_file_that_is_no_definition_leaves_out_its_workflow_alone() {
 }
 
 #[test]
+fn more_than_eight_mebibytes_are_refused_before_they_are_read() {
+    let large = " ".repeat(1 << 20);
+    let names: Vec<_> = (0..9).map(|n| format!("f/{n}.yaml")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), large.as_str())).collect();
+    assert_eq!(scene("workflows = \"f/*\"", &files[..8]).good().config.workflows.len(), 8);
+    check(
+        "workflows = \"f/*\"",
+        &files,
+        &["g.toml:1: workflows: the workflows have 9437184 bytes in all, and 8388608 at most are read"],
+    );
+}
+
+#[test]
+fn more_than_fifty_thousand_expressions_are_refused() {
+    let text = |count| format!("a: \"{}\"\n", "{{1}}".repeat(count));
+    let (half, more) = (text(25_000), text(25_001));
+    let half = ("f/a.yaml", half.as_str());
+    let top = "workflows = \"f/*\"";
+    assert_eq!(scene(top, &[half, ("f/b.yaml", half.1)]).good().config.workflows.len(), 2);
+    check(
+        top,
+        &[half, ("f/b.yaml", &more)],
+        &["g.toml:1: workflows: the workflows have 50001 expressions in all, and 50000 at most are compiled"],
+    );
+}
+
+#[test]
+fn a_glob_that_searches_more_folders_than_can_be_watched_is_refused() {
+    let names: Vec<_> = (0..1001).map(|n| format!("f/{n}/x")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
+    check(
+        "workflows = \"f/*/*.yaml\"",
+        &files,
+        &[
+            "g.toml:1: workflows: 1001 folders are searched, and 1000 at most may be; hint: write a narrower glob",
+        ],
+    );
+}
+
+#[test]
+fn a_folder_among_the_files_of_a_glob_is_a_note() {
+    let files = [("f/a.yaml", ""), ("f/deep/b.yaml", "")];
+    let told = notes(&scene("workflows = \"f/*\"", &files).good());
+    assert!(told[0].ends_with("/f/deep is a folder, and what is in it is not read"), "{told:?}");
+    assert!(notes(&scene("workflows = \"f/**/*\"", &files).good()).is_empty());
+}
+
+#[test]
+fn members_of_what_stands_in_the_configuration_keep_their_order() {
+    let toml = "[workflows.w]\nz = 1\na = { y = 1, b = 2 }\nsteps = [{ tool = \"t\", id = \"s\" }]\n[workflows.w.m]\nq = 1\nc = 2\n";
+    let scene = scene(toml, &[]);
+    let expected = r#"{"z":1,"a":{"y":1,"b":2},"steps":[{"tool":"t","id":"s"}],"m":{"q":1,"c":2}}"#;
+    assert_eq!(read(&scene)[0][2], expected);
+    // What is laid over it comes last, unless it was there.
+    let over = scene.variable("GATEWAY_WORKFLOWS__W__Z", "5").variable("GATEWAY_WORKFLOWS__W__B", "x");
+    let expected = r#"{"a":{"y":1,"b":2},"steps":[{"tool":"t","id":"s"}],"m":{"q":1,"c":2},"b":"x","z":"5"}"#;
+    assert_eq!(read(&over)[0][2], expected);
+}
+
+#[test]
+fn yaml_is_that_of_1_2() {
+    let yaml = "a: no\nb: 1_000\nc: true\nd: on\n";
+    let scene = |yaml: &str| scene("workflows = \"w.yaml\"", &[("w.yaml", yaml)]);
+    assert_eq!(read(&scene(yaml))[0][2], r#"{"a":"no","b":"1_000","c":true,"d":"on"}"#);
+    for tagged in ["a: !foo 1\n", "a: !foo {b: 1}\n"] {
+        assert!(read(&scene(tagged))[0][2].starts_with("no: "), "{tagged}");
+    }
+}
+
+#[test]
 fn a_glob_that_matches_nothing_is_a_note() {
     let loaded = scene("workflows = [\"f/*.yaml\"]", &[]).good();
     let notes = notes(&loaded);
@@ -137,7 +207,7 @@ fn every_notation_says_the_same() {
         assert_eq!(workflow, "w");
         assert_eq!(
             definition,
-            r#"{"description":"d","steps":[{"arguments":{"f":1.0,"n":9007199254740993},"id":"a"}]}"#,
+            r#"{"description":"d","steps":[{"id":"a","arguments":{"n":9007199254740993,"f":1.0}}]}"#,
             "{name}"
         );
     }

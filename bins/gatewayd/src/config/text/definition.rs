@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use figment::value::{Num, Value};
+use figment::value::{Num, Tag, Value};
 use gateway_domain::{RawJson, RawObject};
 
-use super::{Format, Node, SyntaxError};
+use super::{Format, KeyPath, Node, SyntaxError};
 
 /// A number that JSON cannot write: infinite, or none.
 const NO_NUMBER: &str = "`inf` and `nan` cannot be written in JSON";
@@ -21,10 +21,17 @@ impl Format {
     }
 }
 
-/// The same of a table in a configuration, members in the order of their names.
-pub(in crate::config) fn definition(value: &Value) -> Result<RawObject, String> {
-    Node::of(value).object()
+/// The same of a table in a configuration, of which is only known what was written before what.
+pub(in crate::config) fn definition(
+    value: &Value,
+    path: &KeyPath,
+    order: &Order<'_>,
+) -> Result<RawObject, String> {
+    Node::of(value, path, order).object()
 }
+
+/// Where the member of this path stands among the others of its table.
+type Order<'a> = dyn Fn(Tag, &KeyPath) -> (usize, usize) + 'a;
 
 impl Node {
     fn object(&self) -> Result<RawObject, String> {
@@ -74,7 +81,7 @@ impl Node {
         Ok(())
     }
 
-    fn of(value: &Value) -> Self {
+    fn of(value: &Value, path: &KeyPath, order: &Order<'_>) -> Self {
         match value {
             Value::String(_, text) => Self::Text(text.clone()),
             Value::Char(_, char) => Self::Text(char.to_string()),
@@ -82,9 +89,17 @@ impl Node {
             Value::Num(_, number) => Self::of_number(*number),
             Value::Empty(..) => Self::Null,
             Value::Dict(_, members) => {
-                Self::Table(members.iter().map(|(key, member)| (key.clone(), 0, Self::of(member))).collect())
+                let with_path = |(key, member): (&String, _)| (key.clone(), path.key(key), member);
+                let mut members: Vec<(_, _, &Value)> = members.iter().map(with_path).collect();
+                members.sort_by_cached_key(|(_, path, member)| order(member.tag(), path));
+                let node =
+                    |(key, path, member): (_, KeyPath, &Value)| (key, 0, Self::of(member, &path, order));
+                Self::Table(members.into_iter().map(node).collect())
             }
-            Value::Array(_, items) => Self::List(items.iter().map(|item| (0, Self::of(item))).collect()),
+            Value::Array(_, items) => {
+                let node = |(at, item)| (0, Self::of(item, &path.index(at), order));
+                Self::List(items.iter().enumerate().map(node).collect())
+            }
         }
     }
 
@@ -135,8 +150,8 @@ mod tests {
         check(Format::Json, "// said by an editor\n{\"a\": 1,}", Ok(r#"{"a":1}"#));
         check(
             Format::Toml,
-            "a = 1\nb = 1.0\nc = 0x10\nd = [{ e = '' }]",
-            Ok(r#"{"a":1,"b":1.0,"c":16,"d":[{"e":""}]}"#),
+            "b = 1\na = 1.0\nd = 0x10\n[z]\n[c]\ny = [{ f = '', e = 1 }]\n[z.b]\n[z.a]\n",
+            Ok(r#"{"b":1,"a":1.0,"d":16,"z":{"b":{},"a":{}},"c":{"y":[{"f":"","e":1}]}}"#),
         );
         check(Format::Toml, "a = 2026-01-02", Ok(r#"{"a":"2026-01-02"}"#));
     }

@@ -61,8 +61,22 @@ pub(super) struct Document {
     pub(super) lines: Lines,
 }
 
-/// Line numbers, from 1.
-pub(super) type Lines = BTreeMap<KeyPath, usize>;
+/// Where each value stands.
+pub(super) type Lines = BTreeMap<KeyPath, Written>;
+
+/// Where a value stands in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Its line, from 1.
+    pub(super) line: usize,
+    /// Grows from one member of a table to the next.
+    pub(super) order: usize,
+}
+
+fn written(lines: &mut Lines, path: KeyPath, line: usize) {
+    let order = lines.len();
+    lines.insert(path, Written { line, order });
+}
 
 impl Document {
     fn of(node: Node) -> Result<Self, SyntaxError> {
@@ -109,7 +123,7 @@ impl Node {
                 let values = items.into_iter().enumerate().map(|(index, (line, item))| {
                     let path = path.index(index);
                     let value = item.value(&path, lines);
-                    lines.insert(path, line);
+                    written(lines, path, line);
                     value
                 });
                 Value::from(values.collect::<Vec<_>>())
@@ -121,7 +135,7 @@ impl Node {
                     if !matches!(member, Self::Null) {
                         dict.insert(key, member.value(&path, lines));
                     }
-                    lines.insert(path, line);
+                    written(lines, path, line);
                 }
                 Value::from(dict)
             }

@@ -19,7 +19,10 @@ pub(super) fn parse_value(text: &str) -> Option<Node> {
 }
 
 fn of_table(table: DeTable<'_>, index: &LineIndex) -> Node {
-    let members = table.into_iter().map(|(key, value)| {
+    let mut members: Vec<_> = table.into_iter().collect();
+    // The parser has them by name.
+    members.sort_by_key(|(key, _)| key.span().start);
+    let members = members.into_iter().map(|(key, value)| {
         let line = index.line_at(key.span().start);
         (key.into_inner().into_owned(), line, of_value(value.into_inner(), index))
     });

@@ -10,6 +10,10 @@ use super::{Node, SyntaxError};
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let options = serde_saphyr::options! {
         with_snippet: false,
+        // What YAML 1.2 has (§10.3), so that nobody's `no` or `1_000` becomes something else.
+        strict_booleans: true,
+        underscored_numbers_as_strings: true,
+        reject_unsupported_tags: true,
         budget: serde_saphyr::budget! { max_nodes: MOST_NODES },
     };
     serde_saphyr::from_str_with_options::<Node>(text, options).map_err(|error| SyntaxError {
