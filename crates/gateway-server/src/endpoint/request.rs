@@ -59,6 +59,7 @@ impl Manner<'_> {
             can_be_asked: self.era() == Era::Modern || visit.streams,
             wants_progress: false,
             log_level: None,
+            run: None,
             events: visit.edge.silent.clone(),
             client: self.client.clone(),
         }

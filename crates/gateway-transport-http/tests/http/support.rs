@@ -80,6 +80,7 @@ pub(crate) fn exchange(sink: &Arc<Sink>, wants_progress: bool, log_level: Option
     Exchange {
         wants_progress,
         log_level,
+        run: None,
         events: sink.clone(),
         ..Exchange::quiet(Era::Modern, session, ClientCapabilities::none())
     }
