@@ -207,13 +207,9 @@ proptest! {
 
 #[test]
 fn levels_are_counted_outside_of_texts() {
-    for (text, levels) in [
-        ("7", 0),
-        (r#""[{""#, 0),
-        ("{}", 1),
-        (r#"{"a":[{"b":1},[]]}"#, 3),
-        (r#"{"a":"\"[[[","b\\":[]}"#, 2),
-    ] {
+    for (text, levels) in
+        [("7", 0), (r#""[{""#, 0), ("{}", 1), (r#"{"a":[{"b":1},[]]}"#, 3), (r#"{"a":"\"[[[","b\\":[]}"#, 2)]
+    {
         assert_eq!(RawJson::parse(text).unwrap().depth(), levels, "{text}");
     }
 }
