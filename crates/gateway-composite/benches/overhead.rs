@@ -92,7 +92,7 @@ impl Bench {
         Self {
             composer: Composer::new(ComposerConfig::default(), Arc::new(answers)),
             workflow: Arc::new(workflow),
-            context: RunContext { caller: Caller::anonymous(), exchange: exchange(), tools },
+            context: RunContext { caller: Caller::anonymous(), exchange: exchange(), meta: None, tools },
         }
     }
 

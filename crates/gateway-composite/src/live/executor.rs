@@ -52,7 +52,7 @@ impl Executor {
         let arguments = arguments(&call.params)?;
         let Call { caller, exchange, .. } = call;
         let tools = Arc::new(self.shared.tools(&caller, &exchange.session));
-        let context = RunContext { caller, exchange, tools };
+        let context = RunContext { caller, exchange, meta: None, tools };
         self.shared.composer.begin(workflow.clone(), arguments, context)
     }
 

@@ -1,4 +1,7 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use crate::error::StepError;
 
@@ -6,12 +9,13 @@ use crate::error::StepError;
 #[derive(Debug)]
 pub(super) struct Budget {
     calls: Meter,
-    bytes: Meter,
+    bytes: Arc<Meter>,
 }
 
 impl Budget {
     pub(super) fn new(max_calls: u64, max_bytes: u64) -> Self {
-        Self { calls: Meter::new("calls", max_calls), bytes: Meter::new("bytes of results", max_bytes) }
+        let bytes = Arc::new(Meter::new("bytes of results", max_bytes));
+        Self { calls: Meter::new("calls", max_calls), bytes }
     }
 
     pub(super) fn charge_call(&self) -> Result<(), StepError> {
@@ -19,7 +23,31 @@ impl Budget {
     }
 
     pub(super) fn charge_bytes(&self, bytes: usize) -> Result<(), StepError> {
-        self.bytes.charge(u64::try_from(bytes).unwrap_or(u64::MAX))
+        self.bytes.charge(amount(bytes))
+    }
+
+    pub(super) fn hold_bytes(&self, bytes: usize) -> Result<Held, StepError> {
+        let amount = amount(bytes);
+        self.bytes.charge(amount)?;
+        Ok(Held { meter: self.bytes.clone(), amount })
+    }
+}
+
+fn amount(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// What is used up only for a time: until this is dropped.
+#[derive(Debug)]
+#[must_use = "dropped at once it is given back at once"]
+pub(crate) struct Held {
+    meter: Arc<Meter>,
+    amount: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.meter.used.fetch_sub(self.amount, Ordering::Relaxed);
     }
 }
 

@@ -7,7 +7,9 @@ use tracing::Instrument as _;
 use super::{
     Run, RunContext,
     course::Course,
+    desk::Shown,
     ledger::Ledger,
+    places::Owner,
     register::{Register, Running, Stop},
     shared::Shared,
 };
@@ -21,9 +23,11 @@ use crate::{
 /// The bounds of runs (C-43, C-44, C-W18).
 #[derive(Debug, Clone)]
 pub struct ComposerConfig {
-    /// How many runs there may be at once, those included that wait for a user. 100.
+    /// How many runs there may be at once, those included that wait for a user, and those that have ended and whose
+    /// [`Run`] is still held, since that holds their result. 100.
     pub max_runs: usize,
-    /// The same of one caller. 10.
+    /// The same of one caller, or of one legacy session without a known caller. Modern callers without a name cannot
+    /// be told apart: [`Self::max_runs`] is their only bound. 10.
     pub max_runs_per_caller: usize,
     /// How many steps of one run work at once. 10.
     pub parallel_steps: usize,
@@ -120,18 +124,27 @@ impl Composer {
         if surely_asks(&workflow) && !(self.config.can_ask && context.exchange.here().elicits_forms()) {
             return Err(cannot_ask());
         }
+        let owner = Owner::of(&context.caller, &context.exchange.session);
         let limit = workflow.timeout.min(self.config.max_time);
         let (calls, sessions) = (self.calls.clone(), self.sessions.clone());
         let shared = Arc::new(Shared::new(workflow, context, calls, sessions, self.config.clone()));
         let (stop, ledger) = (Stop::new(), Ledger::new(&shared, self.observer.clone()));
         let running = Running { stop: stop.clone(), record: ledger.watch() };
-        let place = self.register.enter(&shared.caller, running, &self.config)?;
+        let entry = self.register.enter(owner, running, &self.config)?;
         let (result, receiver) = watch::channel(None);
         let slips = shared.desk.watch();
-        let run = Run { shared: shared.clone(), stop: stop.clone(), slips, result: receiver };
+        let place = entry.place();
+        let run = Run {
+            shared: shared.clone(),
+            stop: stop.clone(),
+            slips,
+            shown: Shown::default(),
+            result: receiver,
+            place,
+        };
         let store = self.store.clone();
         let deadline = Box::pin(sleep(limit));
-        let course = Course { shared, arguments, ledger, stop, limit, deadline, store, place, result };
+        let course = Course { shared, arguments, ledger, stop, limit, deadline, store, entry, result };
         tokio::spawn(course.run().in_current_span());
         Ok(run)
     }

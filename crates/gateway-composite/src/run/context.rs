@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::{Caller, Exchange};
+use gateway_domain::{Caller, Exchange, RawObject};
 
 use crate::tools::RoutingTable;
 
@@ -11,7 +11,9 @@ pub struct RunContext {
     pub caller: Caller,
     /// The circumstances of the call.
     pub exchange: Exchange,
-    /// What the caller's steps can call.
+    /// The `_meta` of the call, as the client wrote it.
+    pub meta: Option<RawObject>,
+    /// What the caller's steps can call. Each tool is looked up once, when the run begins.
     pub tools: Arc<dyn RoutingTable>,
 }
 

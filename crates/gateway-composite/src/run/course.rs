@@ -1,7 +1,10 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
-use tokio::{sync::watch, time::Sleep};
+use tokio::{
+    sync::watch,
+    time::{Sleep, timeout},
+};
 use tracing::Instrument as _;
 
 use super::{
@@ -9,7 +12,7 @@ use super::{
     ledger::Ledger,
     members::Members,
     output,
-    register::{Place, Stop},
+    register::{Entry, Stop},
     schedule::Schedule,
     scribe,
     shared::Shared,
@@ -23,6 +26,9 @@ use crate::{
 /// How much a constant of the workflow may come to (C-57).
 const MAX_VAR_BYTES: usize = 10 << 20;
 
+/// How long the end of a run waits for calls that it has cancelled. Letting go takes a moment, unless somebody blocks.
+const LETTING_GO: Duration = Duration::from_secs(5);
+
 /// One run from its arguments to its result.
 pub(super) struct Course {
     pub(super) shared: Arc<Shared>,
@@ -33,12 +39,12 @@ pub(super) struct Course {
     pub(super) limit: Duration,
     pub(super) deadline: Pin<Box<Sleep>>,
     pub(super) store: Arc<dyn StateStore>,
-    pub(super) place: Place,
+    pub(super) entry: Entry,
     pub(super) result: watch::Sender<Option<WorkflowResult>>,
 }
 
 impl Course {
-    /// Runs to the end. The result is there when the record is kept and the place is free.
+    /// Runs to the end. The result is there when the record is kept and the run is not in the register any more.
     pub(super) async fn run(mut self) {
         self.ledger.begin();
         let scribe = tokio::spawn(scribe::keep(self.store.clone(), self.ledger.watch()).in_current_span());
@@ -52,7 +58,7 @@ impl Course {
         if let Err(error) = scribe.await {
             tracing::error!(run = %self.shared.id, "the record of a run was not kept: {error}");
         }
-        drop(self.place);
+        drop(self.entry);
         let (output, error) = match outcome {
             Ok(output) => (Some(output), None),
             Err(error) => (None, Some(error)),
@@ -77,8 +83,16 @@ impl Course {
             () = &mut self.deadline => Err(WorkflowError::TimedOut { after: self.limit }),
         };
         schedule.cancel().await;
+        self.let_go().await;
         worked?;
         self.output(schedule.scope())
+    }
+
+    /// Waits for calls that have been cancelled and are still on their way out, as those of the items of a loop are.
+    async fn let_go(&self) {
+        if timeout(LETTING_GO, self.shared.out.none()).await.is_err() {
+            tracing::warn!(run = %self.shared.id, "calls of a run did not end when they were cancelled");
+        }
     }
 
     /// What steps see before any is done (C-42, C-55).

@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use gateway_domain::{RawJson, RawObject};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -19,6 +22,10 @@ pub(super) struct Slips {
     by_ticket: BTreeMap<u64, Slip>,
     next_ticket: u64,
 }
+
+/// Questions that are or were open: tickets and places. No two questions of a run are the same.
+#[derive(Debug, Default)]
+pub(super) struct Shown(BTreeSet<(u64, usize)>);
 
 /// What one step, or one item of a loop, asks at once.
 #[derive(Debug)]
@@ -89,6 +96,25 @@ impl Slips {
     /// Whether no answer is waited for.
     pub(super) fn is_empty(&self) -> bool {
         self.by_ticket.is_empty()
+    }
+
+    /// The questions that [`Self::requests`] has, to be compared with later ones.
+    pub(super) fn shown(&self) -> Shown {
+        let open = |(ticket, slip): (&u64, &Slip)| {
+            let ticket = *ticket;
+            let open = slip.questions.iter().enumerate().filter(|(_, question)| question.answer.is_none());
+            open.map(|(place, _)| (ticket, place)).collect::<Vec<_>>()
+        };
+        Shown(self.by_ticket.iter().flat_map(open).collect())
+    }
+
+    /// Whether somebody who was shown these questions should look again: none of them is open any more, or there are
+    /// others in place of some.
+    pub(super) fn has_moved_on(&self, shown: &Shown) -> bool {
+        let open = self.shown();
+        let some_are_gone = !shown.0.is_subset(&open.0);
+        let some_are_new = !open.0.is_subset(&shown.0);
+        shown.0.is_disjoint(&open.0) || (some_are_gone && some_are_new)
     }
 
     /// Everything that has not been answered, keyed uniquely: `step.key`, `step[index].key`.

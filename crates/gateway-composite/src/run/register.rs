@@ -3,25 +3,27 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gateway_domain::{Caller, CallerError};
+use gateway_domain::CallerError;
 use tokio::sync::watch;
 
-use super::ComposerConfig;
+use super::{
+    ComposerConfig,
+    places::{Owner, Place, Places},
+};
 use crate::state::{RunRecord, RunStatus};
 
-/// The runs that there are: so many in all, so many of each caller (C-W18).
+/// The runs that go on, and the places that runs take (C-W18).
 #[derive(Debug, Default)]
 pub(super) struct Register {
     runs: Mutex<Runs>,
-    /// How many there are.
-    count: watch::Sender<usize>,
+    /// How many go on.
+    going: watch::Sender<usize>,
+    places: Arc<Places>,
 }
 
 #[derive(Debug, Default)]
 struct Runs {
     by_id: HashMap<Arc<str>, Running>,
-    /// Callers that have none are not in it.
-    per_caller: HashMap<Caller, usize>,
     is_closed: bool,
 }
 
@@ -33,42 +35,37 @@ pub(super) struct Running {
 }
 
 impl Register {
-    /// Enters a run, until the place that it gets is dropped.
+    /// Enters a run of somebody, until what it gets is dropped.
     pub(super) fn enter(
         self: &Arc<Self>,
-        caller: &Caller,
+        owner: Option<Owner>,
         running: Running,
         config: &ComposerConfig,
-    ) -> Result<Place, CallerError> {
+    ) -> Result<Entry, CallerError> {
         let mut runs = self.locked();
         if runs.is_closed {
             return Err(CallerError::SessionClosed);
         }
-        let of_caller = runs.per_caller.get(caller).copied().unwrap_or(0);
-        for (count, limit) in [(of_caller, config.max_runs_per_caller), (runs.by_id.len(), config.max_runs)] {
-            if count >= limit {
-                return Err(CallerError::Overloaded { what: "workflows", limit });
-            }
-        }
+        let place = self.places.take(owner, config)?;
         let id = running.record.borrow().id.clone();
-        runs.per_caller.insert(caller.clone(), of_caller + 1);
         runs.by_id.insert(id.clone(), running);
-        self.count.send_replace(runs.by_id.len());
+        self.going.send_replace(runs.by_id.len());
         drop(runs);
-        Ok(Place { register: self.clone(), id, caller: caller.clone() })
+        Ok(Entry { register: self.clone(), id, place: Arc::new(place) })
     }
 
-    /// The run of this id.
+    /// The run of this id, if it goes on.
     pub(super) fn get(&self, id: &str) -> Option<Running> {
         self.locked().by_id.get(id).cloned()
     }
 
-    /// The records of all of them, in no order.
+    /// The records of all that go on, in no order.
     pub(super) fn records(&self) -> Vec<RunRecord> {
         self.locked().by_id.values().map(|running| running.record.borrow().clone()).collect()
     }
 
-    /// Cancels all, takes no more, and waits until none is left.
+    /// Cancels all, takes no more, and waits until none goes on. Places that are still taken then hold results that
+    /// somebody may want: they are not waited for.
     pub(super) async fn close(&self) {
         let running: Vec<Running> = {
             let mut runs = self.locked();
@@ -79,7 +76,7 @@ impl Register {
             let _ = run.stop.cancel();
         }
         // Fails when the sender is gone, which is in `self`.
-        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+        let _ = self.going.subscribe().wait_for(|going| *going == 0).await;
     }
 
     fn locked(&self) -> MutexGuard<'_, Runs> {
@@ -87,25 +84,26 @@ impl Register {
     }
 }
 
-/// The place of one run. Dropping it leaves the register.
+/// A run that goes on. Dropping it leaves the register; the place is left by the last who has it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Entry {
     register: Arc<Register>,
     id: Arc<str>,
-    caller: Caller,
+    place: Arc<Place>,
 }
 
-impl Drop for Place {
+impl Entry {
+    /// The place of the run, to be held by whoever holds what came of it.
+    pub(super) fn place(&self) -> Arc<Place> {
+        self.place.clone()
+    }
+}
+
+impl Drop for Entry {
     fn drop(&mut self) {
         let mut runs = self.register.locked();
         runs.by_id.remove(&self.id);
-        if let Some(count) = runs.per_caller.get_mut(&self.caller) {
-            *count -= 1;
-            if *count == 0 {
-                runs.per_caller.remove(&self.caller);
-            }
-        }
-        self.register.count.send_replace(runs.by_id.len());
+        self.register.going.send_replace(runs.by_id.len());
     }
 }
 

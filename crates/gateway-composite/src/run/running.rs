@@ -3,18 +3,32 @@ use std::{fmt, sync::Arc, time::Duration};
 use gateway_domain::{Exchange, RawObject};
 use tokio::{sync::watch, time::sleep};
 
-use super::{WorkflowResult, desk::Slips, register::Stop, shared::Shared};
+use super::{
+    WorkflowResult,
+    desk::{Shown, Slips},
+    places::Place,
+    register::Stop,
+    shared::Shared,
+};
 use crate::{error::WorkflowError, state::RunStatus};
 
 /// How long a question waits for others, so that the client is asked once instead of one after the other.
 const GATHERING: Duration = Duration::from_millis(20);
 
-/// A run. Dropping it cancels the run, and what its steps have called.
+/// A run. Dropping it cancels the run, and what its steps have called. Held, it counts as a run, also when it has
+/// ended: its result is held with it.
 pub struct Run {
     pub(super) shared: Arc<Shared>,
     pub(super) stop: Stop,
     pub(super) slips: watch::Receiver<Slips>,
+    /// What the client was asked last.
+    pub(super) shown: Shown,
     pub(super) result: watch::Receiver<Option<WorkflowResult>>,
+    #[expect(
+        dead_code,
+        reason = "it is there to be dropped: as long as the result can be had, it is paid for"
+    )]
+    pub(super) place: Arc<Place>,
 }
 
 /// What comes next of a run.
@@ -50,6 +64,7 @@ impl Run {
             }
             let slips = self.shared.desk.slips();
             if self.stop.is_open() && !slips.is_empty() {
+                self.shown = slips.shown();
                 return Turn::Asks(slips.requests());
             }
         }
@@ -62,10 +77,12 @@ impl Run {
         self.shared.desk.answer(responses);
     }
 
-    /// Whether no answer is waited for: [`Self::next`] then tells what came of it. Never blocks.
+    /// Whether the questions of the last [`Turn::Asks`] need no answer any more, so that [`Self::next`] tells something
+    /// else: none of them is open, or some are not and others have come instead, or the run has ended. Questions that
+    /// only came on top wait until those before are answered. Never blocks.
     pub fn is_over(&self) -> bool {
         // One that is cancelled asks nobody any more, though its steps may not know it yet.
-        !self.stop.is_open() || self.shared.desk.slips().is_empty()
+        !self.stop.is_open() || self.shared.desk.slips().has_moved_on(&self.shown)
     }
 
     /// What there is to say of a run whose task did not end in order.

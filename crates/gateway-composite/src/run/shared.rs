@@ -3,16 +3,23 @@ use std::sync::Arc;
 use gateway_domain::{Caller, Dispatcher, Exchange, ParkId, RawObject, Sessions};
 
 use super::{
-    ComposerConfig, RunContext, budget::Budget, circumstances::Circumstances, desk::Desk, progress::Progress,
+    ComposerConfig, RunContext,
+    budget::{Budget, Held},
+    calling::{Calling, Calls},
+    circumstances::Circumstances,
+    desk::Desk,
+    pinned::Pinned,
+    progress::Progress,
 };
-use crate::{error::StepError, plan::Workflow, tools::RoutingTable};
+use crate::{error::StepError, plan::Workflow, tools::Found};
 
 /// What the steps of one run share.
 pub(crate) struct Shared {
     pub(crate) id: Arc<str>,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) caller: Caller,
-    pub(crate) tools: Arc<dyn RoutingTable>,
+    meta: Option<RawObject>,
+    tools: Pinned,
     pub(crate) calls: Arc<dyn Dispatcher>,
     sessions: Option<Arc<dyn Sessions>>,
     pub(crate) config: Arc<ComposerConfig>,
@@ -20,6 +27,7 @@ pub(crate) struct Shared {
     pub(super) desk: Desk,
     pub(super) progress: Progress,
     budget: Budget,
+    pub(super) out: Calls,
 }
 
 impl Shared {
@@ -35,13 +43,15 @@ impl Shared {
         Self {
             id: uuid::Uuid::new_v4().to_string().into(),
             caller: context.caller,
-            tools: context.tools,
+            meta: context.meta,
+            tools: Pinned::of(&workflow, &*context.tools),
             calls,
             sessions,
             desk: Desk::new(),
             progress: Progress::new(circumstances.clone(), workflow.steps.len()),
             circumstances,
             budget: Budget::new(config.max_calls, config.max_bytes),
+            out: Calls::default(),
             workflow,
             config,
         }
@@ -53,12 +63,35 @@ impl Shared {
         self.circumstances.inner()
     }
 
+    /// The `_meta` of the call of the workflow.
+    pub(crate) fn meta(&self) -> Option<&RawObject> {
+        self.meta.as_ref()
+    }
+
+    /// The tool that a step names, as it was when the run began; `None`: it was not there for this caller.
+    pub(crate) fn find(&self, written: &str) -> Option<Found> {
+        self.tools.find(written)
+    }
+
+    /// A call is out as long as this is held. The run's end waits for it, for 5 seconds at most.
+    pub(crate) fn calling(&self) -> Calling {
+        self.out.begin()
+    }
+
     /// Takes note of one call, before it is made.
     ///
     /// # Errors
     /// [`StepError::LimitExceeded`]: it may not be made (C-W18).
     pub(crate) fn charge_call(&self) -> Result<(), StepError> {
         self.budget.charge_call()
+    }
+
+    /// Takes note of bytes that the run holds until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`StepError::LimitExceeded`]: it may not hold them (C-W18).
+    pub(crate) fn hold_bytes(&self, bytes: usize) -> Result<Held, StepError> {
+        self.budget.hold_bytes(bytes)
     }
 
     /// Takes note of bytes that the run holds from now on.

@@ -145,6 +145,7 @@ pub(crate) fn context(tools: &Tools, caller: &str, capabilities: &str) -> RunCon
     RunContext {
         caller: Caller::client(caller),
         exchange: exchange(capabilities),
+        meta: None,
         tools: Arc::new(tools.clone()),
     }
 }

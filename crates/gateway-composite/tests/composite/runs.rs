@@ -1,16 +1,21 @@
 //! Single runs: when they end, how they are cancelled, what bounds them, and what is told of them.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use async_trait::async_trait;
 use gateway_composite::{
-    Composer, ComposerConfig, MemoryStore, Observer, Run, RunEvent, RunEventKind, RunRecord, RunStatus,
-    StateError, StateStore, StepError, StepStatus, Turn, WorkflowError, WorkflowResult,
+    Composer, ComposerConfig, MemoryStore, Observer, RoutingTable, Run, RunContext, RunEvent, RunEventKind,
+    RunRecord, RunStatus, StateError, StateStore, StepError, StepStatus, Turn, WorkflowError, WorkflowResult,
 };
-use gateway_domain::{CallerError, Error, Event, EventSink, RawObject};
+use gateway_domain::{
+    Call, CallerError, Dispatcher, Error, Event, EventSink, OfferedTool, Outcome, RawObject,
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::fake::{Tools, context, exchange, object, workflow};
@@ -199,19 +204,47 @@ async fn there_are_so_many_runs_of_a_caller_and_in_all() {
     let composer = composer(&tools, config);
     let workflow = workflow(&[step("a", &[], r#"{"ms":1000}"#, "")], "");
     let begin = |caller| composer.begin(workflow.clone(), RawObject::empty(), context(&tools, caller, "{}"));
-    let overloaded = |run: Result<Run, Error>, limit| {
-        let refused = Error::from(CallerError::Overloaded { what: "workflows", limit });
-        assert_eq!(run.unwrap_err(), refused);
+    let overloaded = |run: Result<Run, Error>, what, limit| {
+        assert_eq!(run.unwrap_err(), Error::from(CallerError::Overloaded { what, limit }));
     };
     let (mut first, _second) = (begin("a").unwrap(), begin("a").unwrap());
-    overloaded(begin("a"), 2);
+    overloaded(begin("a"), "workflows of this caller", 2);
     let third = begin("b").unwrap();
-    overloaded(begin("b"), 3);
+    overloaded(begin("b"), "workflows", 3);
     drop(third);
     sleep(Duration::from_millis(1)).await;
     let _third = begin("b").unwrap();
     end(&mut first).await;
+    overloaded(begin("a"), "workflows of this caller", 2);
+    drop(first);
     begin("a").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_that_have_ended_count_while_their_results_are_held() {
+    let tools = Tools::default();
+    let config = ComposerConfig { max_runs: 2, ..ComposerConfig::default() };
+    let composer = composer(&tools, config);
+    let steps = [step("a", &[], r#"{"ms":10}"#, "")];
+    let held = [begin(&composer, &tools, &steps, ""), begin(&composer, &tools, &steps, "")];
+    sleep(Duration::from_secs(60)).await;
+    assert!(composer.active().await.unwrap().is_empty());
+    let refused = composer.begin(workflow(&steps, ""), RawObject::empty(), context(&tools, "c", "{}"));
+    let full = CallerError::Overloaded { what: "workflows", limit: 2 };
+    assert_eq!(refused.unwrap_err(), full.into());
+    drop(held);
+    end(&mut begin(&composer, &tools, &steps, "")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_composer_can_be_closed_while_results_are_held() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [step("a", &[], r#"{"id":"a"}"#, "")];
+    let mut run = begin(&composer, &tools, &steps, "");
+    sleep(Duration::from_secs(1)).await;
+    timeout(Duration::from_secs(1), composer.close()).await.unwrap();
+    assert_eq!(end(&mut run).await.status, RunStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -371,6 +404,26 @@ async fn a_question_that_nobody_answers_is_taken_back() {
     sleep(Duration::from_secs(31)).await;
     assert!(run.is_over());
     assert_eq!(end(&mut run).await.output.unwrap().as_str(), r#"{"action":"cancel"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_are_over_when_others_are_asked_instead() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let steps = [
+        question("p", &[], r#","timeout":"30s","onCancel":"continue""#),
+        question("q", &["p"], r#","timeout":"5m""#),
+    ];
+    let mut run = begin(&composer, &tools, &steps, "");
+    assert_eq!(asks(&mut run).await, ["p.question"]);
+    sleep(Duration::from_secs(29)).await;
+    assert!(!run.is_over());
+    sleep(Duration::from_secs(2)).await;
+    let record = composer.status(run.id()).await.unwrap();
+    assert_eq!(record.status, RunStatus::WaitingForElicitation);
+    assert!(run.is_over(), "though a question is open");
+    assert_eq!(asks(&mut run).await, ["q.question"]);
+    assert!(!run.is_over());
 }
 
 #[tokio::test(start_paused = true)]
@@ -575,18 +628,72 @@ impl Observer for Auditor {
 
 #[tokio::test(start_paused = true)]
 async fn the_end_is_told_when_everything_has_let_go_of_what_it_called() {
-    for cancelled_after in [Some(500), None] {
-        let tools = Tools::default();
-        let auditor = Arc::new(Auditor { tools: tools.clone(), running: Mutex::default(), panics: false });
-        let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor.clone());
-        let mut run = begin(&composer, &tools, &[step("a", &[], r#"{"ms":5000}"#, "")], r#","timeout":"1s""#);
-        if let Some(after) = cancelled_after {
-            sleep(Duration::from_millis(after)).await;
-            composer.cancel(run.id()).await.unwrap();
+    let each = r#"{"id":"a","type":"forEach","collection":[1,2,3,4,5,6,7,8],"maxParallel":8,
+        "step":{"tool":"t__work","arguments":{"ms":5000}}}"#;
+    for step in [step("a", &[], r#"{"ms":5000}"#, ""), each.to_owned()] {
+        for cancelled_after in [Some(500), None] {
+            let tools = Tools::default();
+            let auditor = Auditor { tools: tools.clone(), running: Mutex::default(), panics: false };
+            let auditor = Arc::new(auditor);
+            let composer = composer(&tools, ComposerConfig::default()).with_observer(auditor.clone());
+            let mut run = begin(&composer, &tools, &[step.clone()], r#","timeout":"1s""#);
+            if let Some(after) = cancelled_after {
+                sleep(Duration::from_millis(after)).await;
+                assert!(tools.running() > 0);
+                composer.cancel(run.id()).await.unwrap();
+            }
+            end(&mut run).await;
+            assert_eq!(*auditor.running.lock().unwrap(), Some(0), "{step}");
         }
-        end(&mut run).await;
-        assert_eq!(*auditor.running.lock().unwrap(), Some(0));
     }
+}
+
+/// Never answers, and takes a moment to let go. Hears how many calls are going on at the end of a run.
+#[derive(Default)]
+struct Sluggish {
+    running: AtomicUsize,
+    at_the_end: Mutex<Option<usize>>,
+}
+
+struct SlowToLetGo<'a>(&'a Sluggish);
+
+impl Drop for SlowToLetGo<'_> {
+    fn drop(&mut self) {
+        // Whoever blocks here blocks a worker; others go on.
+        std::thread::sleep(Duration::from_millis(50));
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Dispatcher for Sluggish {
+    async fn dispatch(&self, _: Call) -> Result<Outcome, Error> {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let _call = SlowToLetGo(self);
+        std::future::pending().await
+    }
+}
+
+impl Observer for Sluggish {
+    fn observe(&self, event: &RunEvent<'_>) {
+        if matches!(event.kind, RunEventKind::RunCancelled { .. }) {
+            *self.at_the_end.lock().unwrap() = Some(self.running.load(Ordering::SeqCst));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_end_waits_for_the_items_of_a_loop() {
+    let each = r#"{"id":"a","type":"forEach","collection":[1,2],"step":{"tool":"t__work"}}"#;
+    let sluggish = Arc::new(Sluggish::default());
+    let composer = Composer::new(ComposerConfig::default(), sluggish.clone()).with_observer(sluggish.clone());
+    let mut run = begin(&composer, &Tools::default(), &[each.to_owned()], "");
+    while sluggish.running.load(Ordering::SeqCst) < 2 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    composer.cancel(run.id()).await.unwrap();
+    end(&mut run).await;
+    assert_eq!(*sluggish.at_the_end.lock().unwrap(), Some(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -629,4 +736,42 @@ async fn waiting_for_what_comes_next_can_be_given_up() {
     let mut run = begin(&composer, &tools, &[question("q", &[], "")], "");
     assert!(timeout(Duration::from_millis(5), run.next()).await.is_err());
     assert_eq!(asks(&mut run).await, ["q.question"]);
+}
+
+/// Has `t__work` or has not, and knows what it was asked for.
+#[derive(Default)]
+struct Table {
+    is_there: AtomicBool,
+    asked: Mutex<Vec<String>>,
+}
+
+impl RoutingTable for Table {
+    fn exact(&self, name: &str) -> Option<Arc<OfferedTool>> {
+        self.asked.lock().unwrap().push(name.to_owned());
+        let tool = Tools::default().exact("t__work");
+        self.is_there.load(Ordering::SeqCst).then_some(tool?)
+    }
+
+    fn of(&self, _: &str, _: &str) -> Option<Arc<OfferedTool>> {
+        None
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tools_of_a_run_are_those_that_were_there_when_it_began() {
+    for was_there in [true, false] {
+        let tools = Tools::default();
+        let composer = composer(&tools, ComposerConfig::default());
+        let table = Arc::new(Table { is_there: AtomicBool::new(was_there), asked: Mutex::default() });
+        let context = RunContext { tools: table.clone(), ..context(&tools, "c", "{}") };
+        let steps = [step("a", &[], r#"{"ms":10}"#, ""), step("b", &["a"], r#"{"id":"b"}"#, "")];
+        let mut run = composer.begin(workflow(&steps, ""), RawObject::empty(), context).unwrap();
+        table.is_there.store(!was_there, Ordering::SeqCst);
+        let result = end(&mut run).await;
+        assert_eq!(tools.seen().len(), if was_there { 2 } else { 0 });
+        let cause = Box::new(StepError::UnknownTool { tool: "t__work".into() });
+        let error = WorkflowError::StepFailed { step: "a".into(), cause };
+        assert_eq!(result.error, (!was_there).then_some(error));
+        assert_eq!(*table.asked.lock().unwrap(), ["t__work"]);
+    }
 }

@@ -81,6 +81,7 @@ async fn result(workflow: Arc<Workflow>) -> WorkflowResult {
     let context = RunContext {
         caller: Caller::anonymous(),
         exchange: Exchange::quiet(Era::Modern, session, capabilities),
+        meta: None,
         tools: Arc::new(Nothing),
     };
     let arguments = RawObject::parse(ARGUMENTS).unwrap_or_else(|error| panic!("{error}"));

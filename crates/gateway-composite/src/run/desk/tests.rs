@@ -105,3 +105,28 @@ async fn who_asks_nothing_waits_for_nothing() {
     let answers = timeout(Duration::from_secs(1), desk.ask("a", &RawObject::empty())).await;
     assert!(answers.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn who_was_asked_looks_again_when_there_is_nothing_left_or_something_else() {
+    let desk = Arc::new(Desk::new());
+    assert!(desk.slips().has_moved_on(&Shown::default()));
+    let a = ask(&desk, "a", r#"{"x":1,"y":2}"#);
+    settle().await;
+    let shown = desk.slips().shown();
+    assert!(!desk.slips().has_moved_on(&shown));
+    let b = ask(&desk, "b", r#"{"x":3}"#);
+    settle().await;
+    assert!(!desk.slips().has_moved_on(&shown), "what only comes on top can wait");
+    desk.answer(&object(r#"{"a.x":0}"#));
+    assert!(desk.slips().has_moved_on(&shown), "one is answered, another has come");
+    let shown = desk.slips().shown();
+    b.abort();
+    settle().await;
+    assert!(!desk.slips().has_moved_on(&shown), "one of two is still open");
+    desk.answer(&object(r#"{"a.y":0}"#));
+    assert!(desk.slips().has_moved_on(&shown));
+    a.await.unwrap();
+    let _again = ask(&desk, "a", r#"{"x":1,"y":2}"#);
+    settle().await;
+    assert!(desk.slips().has_moved_on(&shown), "the same question once more is another");
+}

@@ -23,43 +23,35 @@ fn limits(max_runs: usize, max_runs_per_caller: usize) -> ComposerConfig {
 }
 
 #[test]
-fn there_are_so_many_runs_in_all_and_of_each_caller() {
-    let (register, limits) = (Arc::new(Register::default()), limits(3, 2));
-    let enter = |caller, id| register.enter(&Caller::client(caller), running(id), &limits);
-    let overloaded = |limit| CallerError::Overloaded { what: "workflows", limit };
-    let first = enter("a", "1").unwrap();
-    let _second = enter("a", "2").unwrap();
-    assert_eq!(enter("a", "3").unwrap_err(), overloaded(2));
-    let _third = enter("b", "3").unwrap();
-    assert_eq!(enter("c", "4").unwrap_err(), overloaded(3));
-    drop(first);
+fn a_run_goes_on_until_its_entry_is_dropped_and_has_a_place_until_that_is_too() {
+    let (register, limits) = (Arc::new(Register::default()), limits(1, 1));
+    let entry = register.enter(None, running("1"), &limits).unwrap();
+    let place = entry.place();
+    assert_eq!(register.records().len(), 1);
+    drop(entry);
     assert!(register.get("1").is_none());
-    let _fourth = enter("c", "4").unwrap();
-    assert_eq!(register.records().len(), 3);
-}
-
-#[test]
-fn callers_that_have_left_leave_nothing() {
-    let register = Arc::new(Register::default());
-    drop(register.enter(&Caller::client("a"), running("1"), &limits(1, 1)).unwrap());
-    let runs = register.locked();
-    assert!(runs.by_id.is_empty() && runs.per_caller.is_empty());
+    let full = CallerError::Overloaded { what: "workflows", limit: 1 };
+    assert_eq!(register.enter(None, running("2"), &limits).unwrap_err(), full);
+    drop(place);
+    register.enter(None, running("2"), &limits).unwrap();
+    assert!(register.locked().by_id.is_empty());
 }
 
 #[tokio::test]
 async fn closing_cancels_all_takes_no_more_and_waits() {
     let (register, limits) = (Arc::new(Register::default()), limits(2, 2));
     let run = running("1");
-    let place = register.enter(&Caller::anonymous(), run.clone(), &limits).unwrap();
+    let entry = register.enter(None, run.clone(), &limits).unwrap();
+    let _place = entry.place();
     let closing = tokio::spawn({
         let register = register.clone();
         async move { register.close().await }
     });
     run.stop.cancelled().await;
     assert!(!closing.is_finished());
-    let refused = register.enter(&Caller::anonymous(), running("2"), &limits);
+    let refused = register.enter(None, running("2"), &limits);
     assert_eq!(refused.unwrap_err(), CallerError::SessionClosed);
-    drop(place);
+    drop(entry);
     closing.await.unwrap();
 }
 

@@ -16,7 +16,7 @@ use crate::{
     plan::PlannedCall,
     run::{members::Members, shared::Shared},
     template::Scope,
-    tools::{Found, find},
+    tools::Found,
 };
 
 /// How many bytes the arguments of one call may have (C-57).
@@ -46,8 +46,7 @@ impl<'a> ToolCall<'a> {
         scope: &Scope,
     ) -> Result<Self, StepError> {
         let written = &planned.tool;
-        let found = find(shared.tools.as_ref(), written);
-        let found = found.ok_or_else(|| StepError::UnknownTool { tool: written.clone() })?;
+        let found = shared.find(written).ok_or_else(|| StepError::UnknownTool { tool: written.clone() })?;
         let schema = found.offered.tool.input_schema().and_then(|schema| RawObject::try_from(schema).ok());
         let arguments = planned.arguments.expand(scope, schema.as_ref(), WRITTEN_LIMIT);
         let arguments = arguments.map_err(|error| failed("arguments", error))?;

@@ -97,7 +97,7 @@ impl Work<'_> {
         loop {
             for index in waiting.by_ref().take(parallel - running.len()) {
                 let work = one(self.shared.clone(), self.step.clone(), self.scope_of(index), forgives);
-                running.spawn(work.in_current_span());
+                running.spawn(self.shared.calling().during(work).in_current_span());
             }
             let Some(done) = running.join_next().await else { return Ok(()) };
             let done = done.map_err(|_| StepError::Internal)?;
