@@ -216,3 +216,20 @@ pub enum OutputType {
     Object,
     Array,
 }
+
+impl OutputType {
+    /// All of them, by their names.
+    pub(crate) const ALL: &[(&str, Self)] = &[
+        ("string", Self::String),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+        ("object", Self::Object),
+        ("array", Self::Array),
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+}

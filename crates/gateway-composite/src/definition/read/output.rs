@@ -34,7 +34,7 @@ fn properties(value: Value) -> Read<Vec<(Arc<str>, OutputProperty)>> {
 /// Nested no deeper than the text, which is bounded where it was parsed.
 fn property(value: Value) -> Read<OutputProperty> {
     let mut members = value.members(&["type", "description", "value", "properties", "default"])?;
-    let kind = members.demand("type", |kind| kind.word(TYPES));
+    let kind = members.demand("type", |kind| kind.word(OutputType::ALL));
     let description = members.take("description", Value::text).unwrap_or_default();
     let template = members.take("value", Value::text);
     let nested = members.take("properties", properties);
@@ -50,12 +50,3 @@ fn property(value: Value) -> Read<OutputProperty> {
     let property = kind.zip(source).map(|(kind, value)| OutputProperty { kind, description, value, default });
     members.finish(property)
 }
-
-const TYPES: &[(&str, OutputType)] = &[
-    ("string", OutputType::String),
-    ("integer", OutputType::Integer),
-    ("number", OutputType::Number),
-    ("boolean", OutputType::Boolean),
-    ("object", OutputType::Object),
-    ("array", OutputType::Array),
-];
