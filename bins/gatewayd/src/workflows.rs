@@ -35,7 +35,11 @@ impl Workflows {
             let name: Arc<str> = workflow.name.as_str().into();
             workflows.places.insert(name.clone(), workflow.place.clone());
             match compile(workflow) {
-                Ok(compiled) => drop(workflows.definitions.insert(name, Arc::new(compiled))),
+                Ok(compiled) => {
+                    if let Err(twice) = workflows.definitions.add(Arc::new(compiled)) {
+                        workflows.broken.insert(name, vec![Fault::whole(&twice.to_string())]);
+                    }
+                }
                 Err(faults) => drop(workflows.broken.insert(name, faults)),
             }
         }

@@ -20,7 +20,7 @@ mod state;
 mod template;
 mod tools;
 
-pub use decorator::{Decorator, Executed, ToolSession, WorkflowExecutor};
+pub use decorator::{ComposerExecutor, Decorator, Executed, ToolSession, WorkflowExecutor};
 pub use definition::{
     Annotations, DefinitionError, DefinitionErrors, ElicitationStep, ErrorAction, ForEachStep, Handler,
     InnerStep, OnError, Output, OutputProperty, OutputType, OutputValue, Step, StepKind, ToolStep,
@@ -33,6 +33,6 @@ pub use plan::Workflow;
 pub use run::{Composer, ComposerConfig, Run, RunContext, Turn, WorkflowResult};
 pub use state::{MemoryStore, RunRecord, RunStatus, StateError, StateStore, StepRecord, StepStatus};
 pub use tools::{
-    Definitions, RoutingTable, SessionTools, ToolNameConflict, convert_workflow_defs_to_tools,
-    filter_workflow_defs_for_session, validate_no_tool_conflicts,
+    Definitions, DuplicateWorkflow, RoutingTable, SessionTools, ToolNameConflict,
+    convert_workflow_defs_to_tools, filter_workflow_defs_for_session, validate_no_tool_conflicts,
 };

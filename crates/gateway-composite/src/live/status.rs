@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::{
-    DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR, OfferedTool, View,
-};
+use gateway_domain::{DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR, View};
 
 use super::{
     availability::{Hidden, Outlook},
@@ -11,7 +9,7 @@ use super::{
 use crate::{
     definition::{ErrorAction, OnError},
     plan::{Act, PlannedStep, Workflow},
-    tools::{find, hint_of, split},
+    tools::{find, is_repeatable, split},
 };
 
 /// A workflow for one caller (C-W23).
@@ -67,7 +65,7 @@ fn told(hidden: &Hidden, offered: &Offered, outlook: &Outlook<'_>) -> Remark {
 }
 
 fn why_missing(written: &str, offered: &Offered, outlook: &Outlook<'_>) -> String {
-    if offered.definitions.contains_key(written) {
+    if offered.definitions.contains(written) {
         return "that is a workflow, and workflows cannot call workflows; write its steps here instead"
             .to_owned();
     }
@@ -100,7 +98,7 @@ fn remarks(step: &PlannedStep, outlook: &Outlook<'_>) -> Vec<Remark> {
     };
     let Some(found) = find(&outlook.tools, written) else { return Vec::new() };
     let mut texts = Vec::new();
-    if on_errors.iter().any(|on_error| retries_in_doubt(on_error)) && !may_be_repeated(&found.offered) {
+    if on_errors.iter().any(|on_error| retries_in_doubt(on_error)) && !is_repeatable(&found.offered) {
         texts.push(format!(
             "`{written}` is declared neither read-only nor idempotent, so it is tried again only if a call certainly \
              did not run; set `retryUnsafe` if it may run twice"
@@ -114,8 +112,4 @@ fn remarks(step: &PlannedStep, outlook: &Outlook<'_>) -> Vec<Remark> {
 
 fn retries_in_doubt(on_error: &OnError) -> bool {
     on_error.action == ErrorAction::Retry && !on_error.retry_unsafe
-}
-
-fn may_be_repeated(offered: &OfferedTool) -> bool {
-    ["readOnlyHint", "idempotentHint"].iter().any(|hint| hint_of(offered, hint) == Some(true))
 }

@@ -28,7 +28,7 @@ pub(super) fn load(text: &str) -> Arc<Workflow> {
 }
 
 pub(super) fn definitions(texts: &[&str]) -> Definitions {
-    texts.iter().map(|text| load(text)).map(|w| (w.definition().name.clone(), w)).collect()
+    Definitions::of(texts.iter().map(|text| load(text))).expect("each name is one workflow's")
 }
 
 /// A workflow that calls one tool after the other.
