@@ -17,6 +17,18 @@ pub struct TemplateError {
     pub is_missing: bool,
 }
 
+impl TemplateError {
+    /// The same within an outer place: a member's name, or an element as `[0]`.
+    pub(crate) fn within(self, outer: &str) -> Self {
+        let place = match self.place.chars().next() {
+            None => outer.to_owned(),
+            Some('[') => format!("{outer}{}", self.place),
+            Some(_) => format!("{outer}.{}", self.place),
+        };
+        Self { place, ..self }
+    }
+}
+
 impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place.as_str() {
@@ -210,8 +222,8 @@ pub enum StepError {
         /// How long was waited.
         after: Duration,
     },
-    /// The answer has an action that there is none of (C-69).
-    #[error("the client answered with action {action:?}, which there is none of")]
+    /// The answer has an action that does not exist (C-69).
+    #[error("the client answered with action {action:?}; there is no such action")]
     UnknownAction {
         /// The action.
         action: String,

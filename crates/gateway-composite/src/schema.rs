@@ -18,7 +18,16 @@ const PROBLEMS: usize = 3;
 /// How long the text of one may be, in characters.
 const PROBLEM_CHARS: usize = 300;
 
-/// A compiled schema. Nothing is fetched; formats are not asserted; patterns are matched in linear time.
+/// Whether a value has to be what a `format` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Formats {
+    /// It has to, as users' answers to forms have to be what the form says.
+    Asserted,
+    /// It says something to readers only, as is the default of JSON Schema 2020-12.
+    Noted,
+}
+
+/// A compiled schema. Nothing is fetched; patterns are matched in linear time.
 #[derive(Debug)]
 pub(crate) struct Schema {
     validator: Validator,
@@ -31,12 +40,12 @@ impl Schema {
     ///
     /// # Errors
     /// Why it is none.
-    pub(crate) fn compile(schema: &RawObject) -> Result<Self, String> {
+    pub(crate) fn compile(schema: &RawObject, formats: Formats) -> Result<Self, String> {
         let value = value(schema.raw())?;
         let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
         let validator = jsonschema::options()
             .offline()
-            .should_validate_formats(false)
+            .should_validate_formats(formats == Formats::Asserted)
             .with_pattern_options(patterns)
             .build(&value)
             .map_err(|error| problem(&error))?;

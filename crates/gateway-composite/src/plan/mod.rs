@@ -43,7 +43,7 @@ pub(crate) struct PlannedStep {
 pub(crate) enum Act {
     Call(PlannedCall),
     Ask(PlannedQuestion),
-    ForEach(PlannedLoop),
+    ForEach(Arc<PlannedLoop>),
 }
 
 #[derive(Debug)]

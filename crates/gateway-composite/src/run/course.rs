@@ -20,11 +20,8 @@ use super::{
 use crate::{
     error::{TemplateError, WorkflowError},
     state::{RunStatus, StateStore, StepStatus},
-    template::{Scope, WorkflowScope},
+    template::{Context, RESULT_LIMIT, Scope, WorkflowScope},
 };
-
-/// How much a constant of the workflow may come to (C-57).
-const MAX_VAR_BYTES: usize = 10 << 20;
 
 /// How long the end of a run waits for calls that it has cancelled. Letting go takes a moment, unless somebody blocks.
 const LETTING_GO: Duration = Duration::from_secs(5);
@@ -104,13 +101,8 @@ impl Course {
             status: self.ledger.status(),
             start_time: humantime::format_rfc3339_millis(self.ledger.started()).to_string().into(),
         };
-        let scope = Scope {
-            params: self.parameters()?,
-            vars: RawObject::empty(),
-            steps: Arc::default(),
-            workflow,
-            for_each: None,
-        };
+        let scope =
+            Scope { params: self.parameters()?, vars: RawObject::empty(), steps: Arc::default(), workflow };
         let vars = self.vars(&scope)?;
         Ok(Scope { vars, ..scope })
     }
@@ -125,9 +117,9 @@ impl Course {
     }
 
     fn vars(&self, scope: &Scope) -> Result<RawObject, WorkflowError> {
-        let mut vars = Members::new();
+        let (mut vars, context) = (Members::new(), Context::new(scope));
         for (name, tree) in &self.shared.workflow.vars {
-            let value = tree.expand(scope, None, MAX_VAR_BYTES).map_err(|error| of_var(name, error))?;
+            let value = tree.expand(&context, None, RESULT_LIMIT).map_err(|error| of_var(name, error))?;
             self.shared.charge_bytes(value.as_bytes().len()).map_err(|_| self.too_large())?;
             vars.add(name, &value);
         }
@@ -144,7 +136,7 @@ impl Course {
     /// What the definition says, else the output of the last step in the file that has one (C-W17).
     fn output(&self, scope: &Scope) -> Result<RawJson, WorkflowError> {
         if let Some(planned) = &self.shared.workflow.output {
-            return Ok(output::build(planned, scope)?.raw().clone());
+            return Ok(output::build(planned, &Context::new(scope), &self.shared)?.raw().clone());
         }
         let done = self.shared.workflow.steps.iter().rev().filter_map(|step| scope.steps.get(&step.id));
         let last =
@@ -154,9 +146,7 @@ impl Course {
 }
 
 fn of_var(name: &str, error: TemplateError) -> WorkflowError {
-    let separator = if error.place.is_empty() || error.place.starts_with('[') { "" } else { "." };
-    let place = format!("vars.{name}{separator}{}", error.place);
-    WorkflowError::Template(TemplateError { place, ..error })
+    WorkflowError::Template(error.within(&format!("vars.{name}")))
 }
 
 fn status<T>(outcome: &Result<T, WorkflowError>) -> RunStatus {

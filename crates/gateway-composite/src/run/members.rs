@@ -39,9 +39,3 @@ impl Members {
         RawObject::parse(self.text).map_err(|_| StepError::TooDeep)
     }
 }
-
-/// A number, `null` or a truth value.
-pub(super) fn literal(text: impl ToString) -> RawJson {
-    // These are JSON; the fallback only spares a panic path.
-    RawJson::parse(text.to_string()).unwrap_or_else(|_| RawJson::string(""))
-}

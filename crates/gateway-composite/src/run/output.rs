@@ -1,11 +1,11 @@
 use gateway_domain::{JsonKind, RawJson, RawObject, printable};
 
-use super::members::Members;
+use super::shared::Shared;
 use crate::{
     definition::OutputType,
     error::{StepError, TemplateError, WorkflowError},
     plan::{PlannedOutput, PlannedProperty, PlannedValue},
-    template::{Scope, Template},
+    template::{Context, RESULT_LIMIT, Template, Writer, truth},
 };
 
 /// How much of a value is shown that is not what it should be, in characters.
@@ -15,67 +15,91 @@ const FOUND_LIMIT: usize = 100;
 /// default. A property that is null nevertheless is left out, so that the output is what its schema says.
 ///
 /// # Errors
-/// A property cannot be had and has no default, or a required one is not there.
-pub(crate) fn build(planned: &PlannedOutput, scope: &Scope) -> Result<RawObject, WorkflowError> {
-    let output = object("output", &planned.properties, scope).map_err(WorkflowError::Template)?;
+/// A property cannot be had and has no default, or a required one is not there; or all of it is more than an output may
+/// have (C-57) or the run may hold (C-W18).
+pub(crate) fn build(
+    planned: &PlannedOutput,
+    context: &Context,
+    shared: &Shared,
+) -> Result<RawObject, WorkflowError> {
+    let output = written(planned, context).map_err(WorkflowError::Template)?;
+    shared.charge_bytes(output.as_str().len()).map_err(|error| match error {
+        StepError::LimitExceeded { what, limit } => WorkflowError::LimitExceeded { what, limit },
+        _ => WorkflowError::Internal,
+    })?;
+    Ok(output)
+}
+
+fn written(planned: &PlannedOutput, context: &Context) -> Result<RawObject, TemplateError> {
+    let mut out = Writer::new(RESULT_LIMIT);
+    object(&planned.properties, context, &mut out).map_err(|error| error.within("output"))?;
+    let output = RawObject::try_from(out.finish()?).map_err(|error| failed(error.to_string()))?;
     match planned.required.iter().find(|name| !output.contains(name)) {
-        Some(name) => Err(WorkflowError::Template(TemplateError {
-            place: format!("output.{name}"),
-            reason: "is required, and is null".to_owned(),
+        Some(name) => Err(TemplateError {
             is_missing: true,
-        })),
+            ..failed(format!("output `{name}` is required, but came to null; give it a `default`"))
+        }),
         None => Ok(output),
     }
 }
 
-fn object(place: &str, properties: &[PlannedProperty], scope: &Scope) -> Result<RawObject, TemplateError> {
-    let mut members = Members::new();
+fn object(properties: &[PlannedProperty], context: &Context, out: &mut Writer) -> Result<(), TemplateError> {
+    let mut separator = "{";
     for property in properties {
-        let place = format!("{place}.{}", property.name);
-        if let Some(value) = value(&place, property, scope)? {
-            members.add(&property.name, &value);
+        let before = out.len();
+        let named = |out: &mut Writer| {
+            out.raw(separator)?;
+            out.text(|out| out.escaped(&property.name))?;
+            out.raw(":")
+        };
+        let is_there = named(out)
+            .and_then(|()| value(property, context, out))
+            .map_err(|error| error.within(&property.name))?;
+        match is_there {
+            true => separator = ",",
+            false => out.truncate(before),
         }
     }
-    let too_deep = |error: StepError| TemplateError {
-        place: place.to_owned(),
-        reason: error.to_string(),
-        is_missing: false,
-    };
-    members.finish().map_err(too_deep)
+    out.raw(if separator == "{" { "{}" } else { "}" })
 }
 
-/// A property's value, or its default; `None`: it is null.
-fn value(place: &str, property: &PlannedProperty, scope: &Scope) -> Result<Option<RawJson>, TemplateError> {
-    let value = match &property.value {
-        PlannedValue::Template(template) => converted(place, template, property.kind, scope),
-        PlannedValue::Properties(inner) => {
-            object(place, inner, scope).map(|object| Some(object.raw().clone()))
-        }
+/// Writes a property's value, or its default; `false`: it is null, and nothing of it counts.
+fn value(property: &PlannedProperty, context: &Context, out: &mut Writer) -> Result<bool, TemplateError> {
+    let before = out.len();
+    let written = match &property.value {
+        PlannedValue::Template(template) => converted(template, property.kind, context, out),
+        PlannedValue::Properties(inner) => object(inner, context, out).map(|()| true),
     };
-    match (value, &property.default) {
-        (Ok(Some(value)), _) => Ok(Some(value)),
-        (_, Some(default)) => Ok(Some(default.clone()).filter(|default| default.kind() != JsonKind::Null)),
+    match (written, &property.default) {
+        (Ok(true), _) => Ok(true),
+        (_, Some(default)) => {
+            out.truncate(before);
+            out.raw(default.as_str())?;
+            Ok(default.kind() != JsonKind::Null)
+        }
         (other, None) => other,
     }
 }
 
-/// What a template comes to, as the type that its property has; `None`: it is null.
+/// Writes what a template comes to, as the type that its property has; `false`: it is null.
 fn converted(
-    place: &str,
     template: &Template,
     kind: OutputType,
-    scope: &Scope,
-) -> Result<Option<RawJson>, TemplateError> {
-    let value = template.value(scope).map_err(|error| TemplateError { place: place.to_owned(), ..error })?;
+    context: &Context,
+    out: &mut Writer,
+) -> Result<bool, TemplateError> {
+    let value = template.value_in(context, out.rest())?;
     if value.kind() == JsonKind::Null {
-        return Ok(None);
+        return Ok(false);
     }
-    let as_it_should_be = convert(&value, kind).ok_or_else(|| TemplateError {
-        place: place.to_owned(),
-        reason: format!("came to {}, which is no {}", printable(value.as_str(), FOUND_LIMIT), name(kind)),
-        is_missing: false,
-    });
-    as_it_should_be.map(Some)
+    let value = convert(&value, kind).ok_or_else(|| {
+        failed(format!("came to {}, which is no {}", printable(value.as_str(), FOUND_LIMIT), name(kind)))
+    })?;
+    out.raw(value.as_str()).map(|()| true)
+}
+
+fn failed(reason: String) -> TemplateError {
+    TemplateError { place: String::new(), reason, is_missing: false }
 }
 
 /// A value as another type (C-70): values of the type stay as they came, texts are read, and anything is a string.
@@ -89,7 +113,7 @@ fn convert(value: &RawJson, kind: OutputType) -> Option<RawJson> {
             of_kind(value.clone(), JsonKind::Number).or_else(|| of_kind(read()?, JsonKind::Number))
         }
         OutputType::Boolean => {
-            of_kind(value.clone(), JsonKind::Boolean).or_else(|| boolean(&value.to_text()?))
+            of_kind(value.clone(), JsonKind::Boolean).or_else(|| boolean(truth(value.to_text()?.trim())?))
         }
         OutputType::Object => {
             of_kind(value.clone(), JsonKind::Object).or_else(|| of_kind(read()?, JsonKind::Object))
@@ -114,13 +138,8 @@ fn whole(value: &RawJson) -> Option<RawJson> {
     is_whole.then(|| RawJson::parse(digits.to_owned()).ok()).flatten()
 }
 
-/// The same texts as in conditions (C-45).
-fn boolean(text: &str) -> Option<RawJson> {
-    match text.trim() {
-        "true" | "True" | "TRUE" => RawJson::parse("true").ok(),
-        "false" | "False" | "FALSE" => RawJson::parse("false").ok(),
-        _ => None,
-    }
+fn boolean(truth: bool) -> Option<RawJson> {
+    RawJson::parse(truth.to_string()).ok()
 }
 
 fn name(kind: OutputType) -> &'static str {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn schema(text: &str) -> Schema {
-    Schema::compile(&object(text)).unwrap()
+    Schema::compile(&object(text), Formats::Noted).unwrap()
 }
 
 fn object(text: &str) -> RawObject {
@@ -80,7 +80,7 @@ fn what_is_no_schema_is_refused() {
         r#"{"$ref":"https://example.com/schema.json"}"#,
         r#"{"properties":{"a":{"type":"string","type":"integer"}}}"#,
     ] {
-        let reason = Schema::compile(&object(text)).unwrap_err();
+        let reason = Schema::compile(&object(text), Formats::Noted).unwrap_err();
         assert!(!reason.is_empty() && reason.chars().count() <= PROBLEM_CHARS + 1, "{text}: {reason}");
     }
 }
@@ -97,5 +97,22 @@ fn defaults_stand_in_for_missing_members_and_given_ones_keep_their_bytes() {
         (r#"{"l\u0069mit":1,"list":[],"n":0,"in":{}}"#, r#"{"l\u0069mit":1,"list":[],"n":0,"in":{}}"#),
     ] {
         assert_eq!(schema.complete(&object(given)).as_str(), expected, "for {given}");
+    }
+}
+
+#[test]
+fn formats_of_forms_are_asserted_and_those_of_arguments_are_not() {
+    for (format, fits, other) in [
+        ("email", "ada@example.org", "ada"),
+        ("uri", "https://example.org/a", "not a uri"),
+        ("date", "2026-02-28", "2026-02-30"),
+        ("date-time", "2026-02-28T12:00:00Z", "2026-02-28"),
+    ] {
+        let schema = object(&format!(r#"{{"type":"string","format":"{format}"}}"#));
+        let is_valid =
+            |formats, text| Schema::compile(&schema, formats).unwrap().check(&RawJson::string(text)).is_ok();
+        assert!(is_valid(Formats::Asserted, fits), "{fits} as {format}");
+        assert!(!is_valid(Formats::Asserted, other), "{other} as {format}");
+        assert!(is_valid(Formats::Noted, other), "{other} as {format}");
     }
 }

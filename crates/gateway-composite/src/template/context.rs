@@ -16,27 +16,48 @@ use super::{
     node::{self, Node},
 };
 
-/// What is looked at in a scope while templates are expanded. What was found is kept for the next expression.
-pub(super) struct Context {
+/// A [`Scope`] that is looked into while templates are expanded. What was found is kept for the next expression. Clones
+/// share that, and those for the items of a loop do.
+#[derive(Clone)]
+pub(crate) struct Context {
     root: Value,
-    /// A loop's item stands in no other JSON.
-    item: Option<(Arc<str>, Part)>,
+    fields: Vec<(Arc<str>, Value)>,
+    item: Option<Item>,
+}
+
+/// A loop's item stands in no other JSON.
+#[derive(Clone)]
+struct Item {
+    name: Arc<str>,
+    part: Part,
+    index: usize,
 }
 
 impl Context {
-    pub(super) fn new(scope: &Scope) -> Self {
+    pub(crate) fn new(scope: &Scope) -> Self {
         let steps = Steps { steps: Arc::clone(&scope.steps), seen: Mutex::default() };
-        let mut fields = vec![
+        let fields = vec![
             ("params".into(), node::value(scope.params.raw().clone().into())),
             ("steps".into(), Value::from_object(steps)),
             ("vars".into(), node::value(scope.vars.raw().clone().into())),
             ("workflow".into(), workflow(&scope.workflow)),
         ];
-        if let Some(each) = &scope.for_each {
-            fields.push(("forEach".into(), for_each(each)));
-        }
-        let item = scope.for_each.as_ref().map(|each| (Arc::clone(&each.item_var), each.item.clone().into()));
-        Self { root: Value::from_object(Fields(fields)), item }
+        Self { root: Value::from_object(Fields(fields.clone())), fields, item: None }
+    }
+
+    /// The same for one item of a loop.
+    pub(crate) fn with_item(&self, each: &ForEachScope) -> Self {
+        let (name, part, index) = (Arc::clone(&each.item_var), Part::from(each.item.clone()), each.index);
+        let item = vec![(Arc::clone(&name), node::value(part.clone())), ("index".into(), Value::from(index))];
+        let item = ("forEach".into(), Value::from_object(Fields(item)));
+        let all = self.fields.iter().cloned().chain([item]).collect();
+        let root = Value::from_object(Fields(all));
+        Self { root, fields: self.fields.clone(), item: Some(Item { name, part, index }) }
+    }
+
+    /// Which item of a loop it is for.
+    pub(crate) fn index(&self) -> Option<usize> {
+        self.item.as_ref().map(|item| item.index)
     }
 
     pub(super) fn root(&self) -> Value {
@@ -46,11 +67,11 @@ impl Context {
     /// The value at a path exactly as it came, if it stands in JSON that came from somewhere.
     pub(super) fn raw(&self, path: &[Value]) -> Option<Part> {
         let (last, before) = path.split_last()?;
-        if let (Some((name, item)), [root]) = (&self.item, before)
+        if let (Some(item), [root]) = (&self.item, before)
             && root.as_str() == Some("forEach")
-            && last.as_str() == Some(name)
+            && last.as_str() == Some(&item.name)
         {
-            return Some(item.clone());
+            return Some(item.part.clone());
         }
         self.get(before)?.downcast_object_ref::<Node>()?.raw(last)
     }
@@ -69,13 +90,6 @@ fn workflow(workflow: &WorkflowScope) -> Value {
         ("step_count".into(), Value::from(workflow.step_count)),
         ("status".into(), Value::from(workflow.status.as_str())),
         ("start_time".into(), Value::from(&workflow.start_time)),
-    ]))
-}
-
-fn for_each(each: &ForEachScope) -> Value {
-    Value::from_object(Fields(vec![
-        (Arc::clone(&each.item_var), node::value(each.item.clone().into())),
-        ("index".into(), Value::from(each.index)),
     ]))
 }
 

@@ -66,7 +66,7 @@ impl Part {
     pub(super) fn index(&self) -> Index {
         match self.kind() {
             JsonKind::Object => Index::Members(members(self.as_str())),
-            _ => Index::Elements(elements(self.as_str())),
+            _ => Index::Elements(elements(self.as_str()).collect()),
         }
     }
 }
@@ -101,22 +101,27 @@ fn members(object: &str) -> Members {
     found
 }
 
-fn elements(array: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+/// How many elements a list has, however many that are.
+pub(crate) fn count(list: &RawJson) -> usize {
+    elements(list.as_str()).count()
+}
+
+/// Where the elements of a list stand. Of a text that was checked before there are no errors.
+fn elements(array: &str) -> impl Iterator<Item = Range<usize>> {
     let mut from = 1;
-    while let Some(rest) = array.get(from..) {
-        let mut scanner = Scanner::new(rest);
-        match scanner.peek() {
-            Some(b',') => from += scanner.position() + 1,
-            Some(b']') | None => break,
-            Some(_) => match scanner.value() {
-                Ok(range) => {
-                    found.push(from + range.start..from + range.end);
-                    from += range.end;
+    std::iter::from_fn(move || {
+        loop {
+            let mut scanner = Scanner::new(array.get(from..)?);
+            match scanner.peek()? {
+                b',' => from += scanner.position() + 1,
+                b']' => return None,
+                _ => {
+                    let range = scanner.value().ok()?;
+                    let found = from + range.start..from + range.end;
+                    from = found.end;
+                    return Some(found);
                 }
-                Err(_) => break,
-            },
+            }
         }
-    }
-    found
+    })
 }

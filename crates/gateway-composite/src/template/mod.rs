@@ -19,26 +19,28 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use gateway_domain::{JsonKind, RawJson, printable};
+use gateway_domain::{RawJson, printable};
 
-use self::{
-    context::Context,
-    expression::Expression,
-    split::{Segment, split},
-    write::Writer,
-};
 pub(crate) use self::{
+    context::Context,
+    json::count,
     scope::{ForEachScope, Scope, StepScope, WorkflowScope},
     tree::Tree,
+    write::Writer,
+};
+use self::{
+    expression::Expression,
+    split::{Segment, split},
 };
 use crate::error::TemplateError;
 
 /// How many bytes a template's text may have.
 const TEXT_LIMIT: usize = 64 * 1024;
-/// How many expressions may stand in it.
-const EXPRESSION_LIMIT: usize = 1000;
-/// How many bytes of JSON one template may come to (C-57).
-const RESULT_LIMIT: usize = 10_000_000;
+/// How many expressions may stand in it, or in all of a tree. The language bounds the work of single expressions and does
+/// not tell what they have used of it; this bounds what is done between two awaits.
+const EXPRESSION_LIMIT: usize = 200;
+/// How many bytes of JSON a template, a tree, or the output of a workflow may come to (C-57).
+pub(crate) const RESULT_LIMIT: usize = 10_000_000;
 /// How many characters of a value an error shows (C-59).
 const SHOWN: usize = 100;
 
@@ -82,9 +84,7 @@ impl Template {
                     Part::Expression(Box::new(Expression::compile(source).map_err(invalid)?))
                 }
             });
-            if expressions > EXPRESSION_LIMIT {
-                return Err(invalid(format!("a template may have {EXPRESSION_LIMIT} expressions")));
-            }
+            check_expressions(expressions)?;
         }
         Ok(Self { parts })
     }
@@ -102,18 +102,25 @@ impl Template {
     ///
     /// # Errors
     /// A value is missing, an operation is impossible, or there is too much to do or to write.
-    pub(crate) fn value(&self, scope: &Scope) -> Result<RawJson, TemplateError> {
-        let mut out = Writer::new(RESULT_LIMIT);
-        self.write(&Context::new(scope), &mut out)?;
-        out.finish()
+    pub(crate) fn value(&self, context: &Context) -> Result<RawJson, TemplateError> {
+        self.value_in(context, Writer::new(RESULT_LIMIT))
     }
 
-    /// The same as text: strings as they are, other values as JSON.
+    /// The same, as far as `out` goes.
     ///
     /// # Errors
     /// As [`Self::value`].
-    pub(crate) fn text(&self, scope: &Scope) -> Result<String, TemplateError> {
-        let value = self.value(scope)?;
+    pub(crate) fn value_in(&self, context: &Context, mut out: Writer) -> Result<RawJson, TemplateError> {
+        self.write(context, &mut out)?;
+        out.finish()
+    }
+
+    /// The same as text, of so many bytes of JSON at most: strings as they are, other values as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub(crate) fn text_within(&self, context: &Context, limit: usize) -> Result<String, TemplateError> {
+        let value = self.value_in(context, Writer::new(limit))?;
         Ok(value.to_text().map_or_else(|| value.as_str().to_owned(), |text| text.into_owned()))
     }
 
@@ -122,17 +129,14 @@ impl Template {
     ///
     /// # Errors
     /// As [`Self::value`].
-    pub(crate) fn condition(&self, scope: &Scope) -> Result<Result<bool, String>, TemplateError> {
-        let value = self.value(scope)?;
-        Ok(match value.kind() {
-            JsonKind::Boolean => Ok(value.to_bool() == Some(true)),
-            JsonKind::String => match value.to_text().as_deref() {
-                Some("true" | "True" | "TRUE") => Ok(true),
-                Some("false" | "False" | "FALSE") => Ok(false),
-                _ => Err(printable(value.as_str(), SHOWN)),
-            },
-            _ => Err(printable(value.as_str(), SHOWN)),
-        })
+    pub(crate) fn condition(&self, context: &Context) -> Result<Result<bool, String>, TemplateError> {
+        let value = self.value(context)?;
+        let truth = value.to_bool().or_else(|| truth(&value.to_text()?));
+        Ok(truth.ok_or_else(|| printable(value.as_str(), SHOWN)))
+    }
+
+    fn expressions(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Expression(_))).count()
     }
 
     /// Writes what it comes to.
@@ -159,6 +163,22 @@ impl std::fmt::Debug for Template {
             }
         }
         f.write_str("\"")
+    }
+}
+
+/// What a text says that is a word for true or false (C-45).
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+fn check_expressions(count: usize) -> Result<(), TemplateError> {
+    match count > EXPRESSION_LIMIT {
+        true => Err(invalid(format!("there may be {EXPRESSION_LIMIT} expressions"))),
+        false => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use gateway_domain::{RawJson, RawObject};
 
 use crate::state::{RunStatus, StepStatus};
 
-/// Everything that an expression can see (C-55). Cheap to clone.
+/// Everything that an expression can see (C-55), but for the item of a loop. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) params: RawObject,
@@ -12,7 +12,6 @@ pub(crate) struct Scope {
     /// The steps that are done, by id.
     pub(crate) steps: Arc<BTreeMap<Arc<str>, Arc<StepScope>>>,
     pub(crate) workflow: WorkflowScope,
-    pub(crate) for_each: Option<ForEachScope>,
 }
 
 /// A step that is done.

@@ -1,7 +1,7 @@
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use super::{
-    Context, RESULT_LIMIT, Reference, Scope, Template, coerce, split,
+    Context, Reference, Template, check_expressions, coerce, split,
     write::{DEPTH_LIMIT, Writer, failed},
 };
 use crate::error::TemplateError;
@@ -29,6 +29,7 @@ impl Tree {
     pub(crate) fn compile(value: &RawJson) -> Result<Self, Vec<TemplateError>> {
         let mut errors = Vec::new();
         let root = Branch::compile(value, "", 0, &mut errors);
+        errors.extend(check_expressions(root.expressions()).err());
         if errors.is_empty() { Ok(Self { root }) } else { Err(errors) }
     }
 
@@ -46,12 +47,12 @@ impl Tree {
     /// The first template that does not come to a value, with its place; or there is too much to write.
     pub(crate) fn expand(
         &self,
-        scope: &Scope,
+        context: &Context,
         schema: Option<&RawObject>,
         limit: usize,
     ) -> Result<RawJson, TemplateError> {
         let mut out = Writer::new(limit);
-        self.root.write(&Context::new(scope), "", &mut out)?;
+        self.root.write(context, &mut out)?;
         let value = out.finish()?;
         Ok(match schema {
             Some(schema) => coerce::coerce(value, schema),
@@ -122,17 +123,25 @@ impl Branch {
         }
     }
 
-    fn write(&self, context: &Context, place: &str, out: &mut Writer) -> Result<(), TemplateError> {
+    fn expressions(&self) -> usize {
         match self {
-            Self::Raw(value) => out.raw(value.as_str()).map_err(|error| at(place, error)),
-            Self::Template(template) => {
-                out.within(RESULT_LIMIT, |out| template.write(context, out)).map_err(|error| at(place, error))
-            }
+            Self::Raw(_) => 0,
+            Self::Template(template) => template.expressions(),
+            Self::Array(elements) => elements.iter().map(Self::expressions).sum(),
+            Self::Object(members) => members.iter().map(|(_, branch)| branch.expressions()).sum(),
+        }
+    }
+
+    /// Errors tell their places from here on.
+    fn write(&self, context: &Context, out: &mut Writer) -> Result<(), TemplateError> {
+        match self {
+            Self::Raw(value) => out.raw(value.as_str()),
+            Self::Template(template) => template.write(context, out),
             Self::Array(elements) => {
                 let mut separator = "[";
                 for (n, branch) in elements.iter().enumerate() {
                     out.raw(separator)?;
-                    branch.write(context, &format!("{place}[{n}]"), out)?;
+                    branch.write(context, out).map_err(|error| error.within(&format!("[{n}]")))?;
                     separator = ",";
                 }
                 out.raw("]")
@@ -143,7 +152,7 @@ impl Branch {
                     out.raw(separator)?;
                     out.text(|out| out.escaped(name))?;
                     out.raw(":")?;
-                    branch.write(context, &member(place, name), out)?;
+                    branch.write(context, out).map_err(|error| error.within(name))?;
                     separator = ",";
                 }
                 out.raw("}")

@@ -13,18 +13,25 @@ use crate::error::TemplateError;
 pub(super) const DEPTH_LIMIT: usize = 100;
 
 /// JSON that is being written.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     out: Vec<u8>,
     limit: usize,
+    /// The limit that an error tells.
+    whole: usize,
 }
 
 impl Writer {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { out: Vec::new(), limit }
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { out: Vec::new(), limit, whole: limit }
+    }
+
+    /// One for what may still be written here.
+    pub(crate) fn rest(&self) -> Self {
+        Self { out: Vec::new(), limit: self.left(), whole: self.whole }
     }
 
     /// What was written; one whole value.
-    pub(super) fn finish(self) -> Result<RawJson, TemplateError> {
+    pub(crate) fn finish(self) -> Result<RawJson, TemplateError> {
         RawJson::parse(self.out).map_err(|error| failed(format!("it does not come to JSON: {error}")))
     }
 
@@ -33,30 +40,27 @@ impl Writer {
         String::from_utf8(self.out).map_err(|_| failed("it does not come to UTF-8".to_owned()))
     }
 
-    /// Has `write` write at most `limit` bytes, within what there may be anyway.
-    pub(super) fn within(
-        &mut self,
-        limit: usize,
-        write: impl FnOnce(&mut Self) -> Result<(), TemplateError>,
-    ) -> Result<(), TemplateError> {
-        let outer = self.limit;
-        self.limit = outer.min(self.out.len().saturating_add(limit));
-        let written = write(self);
-        self.limit = outer;
-        written
+    /// How much is written.
+    pub(crate) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back what was written after there were `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.out.truncate(len);
     }
 
     /// Writes what is JSON already.
-    pub(super) fn raw(&mut self, json: &str) -> Result<(), TemplateError> {
-        if json.len() > self.limit.saturating_sub(self.out.len()) {
-            return Err(failed(format!("it comes to more than {} bytes", self.limit)));
+    pub(crate) fn raw(&mut self, json: &str) -> Result<(), TemplateError> {
+        if json.len() > self.left() {
+            return Err(failed(format!("it comes to more than {} bytes", self.whole)));
         }
         self.out.extend_from_slice(json.as_bytes());
         Ok(())
     }
 
     /// Writes a string whose inside `write` writes with [`Self::escaped`].
-    pub(super) fn text(
+    pub(crate) fn text(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), TemplateError>,
     ) -> Result<(), TemplateError> {
@@ -66,7 +70,7 @@ impl Writer {
     }
 
     /// Writes a stretch of a string.
-    pub(super) fn escaped(&mut self, text: &str) -> Result<(), TemplateError> {
+    pub(crate) fn escaped(&mut self, text: &str) -> Result<(), TemplateError> {
         let mut rest = text;
         while let Some(at) = rest.bytes().position(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
             let (run, from) = rest.split_at(at);
@@ -89,7 +93,7 @@ impl Writer {
         match value.as_str() {
             Some(text) => self.escaped(text),
             None => {
-                let mut inner = Self::new(self.limit.saturating_sub(self.out.len()));
+                let mut inner = self.rest();
                 inner.value(value)?;
                 self.escaped(inner.finish()?.as_str())
             }
@@ -99,6 +103,10 @@ impl Writer {
     /// Writes a value.
     pub(super) fn value(&mut self, value: &Value) -> Result<(), TemplateError> {
         self.nested(value, 0)
+    }
+
+    fn left(&self) -> usize {
+        self.limit.saturating_sub(self.out.len())
     }
 
     fn nested(&mut self, value: &Value, depth: usize) -> Result<(), TemplateError> {

@@ -4,7 +4,7 @@ use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use crate::{
     definition::{DefinitionError, ElicitationStep, Place, listed, shown},
-    schema::Schema,
+    schema::{Formats, Schema},
 };
 
 /// How many bytes a schema may have (C-66).
@@ -139,7 +139,7 @@ fn titled(place: &Place, field: &RawObject, name: &str) -> Option<DefinitionErro
 
 fn default(place: &Place, field: &RawObject) -> Option<DefinitionError> {
     let default = field.get("default")?;
-    let cause = Schema::compile(field).ok()?.check(&default).err()?;
+    let cause = Schema::compile(field, Formats::Asserted).ok()?.check(&default).err()?;
     Some(DefinitionError {
         cause: Some(cause),
         ..place.member("default").problem("must fit the field itself")

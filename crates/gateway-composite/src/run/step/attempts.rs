@@ -11,8 +11,6 @@ use crate::{
     error::StepError,
 };
 
-/// How often something is tried again, whatever the author says (C-48).
-const MOST_RETRIES: u32 = 10;
 /// How long the first wait is, unless the author says.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const GROWTH: f64 = 1.5;
@@ -34,10 +32,10 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// The attempts that the author allows at something that can be done twice, or cannot.
+    /// The attempts that the author allows, 10 more at most as definitions are checked for (C-48), at something that can be done twice, or cannot.
     pub(super) fn new(on_error: &OnError, is_repeatable: bool) -> Self {
         let left = match on_error.action {
-            ErrorAction::Retry => on_error.retry_count.min(MOST_RETRIES),
+            ErrorAction::Retry => on_error.retry_count,
             ErrorAction::Abort | ErrorAction::Continue => 0,
         };
         let first = on_error.retry_delay.unwrap_or(FIRST_PAUSE);
@@ -84,14 +82,16 @@ fn may_help(error: &StepError, is_repeatable: bool) -> bool {
             error.fault.is_transient() && (is_repeatable || did_not_run)
         }
         // It was refused before it was made.
-        StepError::Call { error: Error::Caller(CallerError::Overloaded { .. }), .. } => true,
+        StepError::Call {
+            error: Error::Unlisted(_) | Error::Caller(CallerError::Overloaded { .. }), ..
+        } => true,
         _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use gateway_domain::{DownstreamFault, DownstreamName};
+    use gateway_domain::{DownstreamFault, DownstreamName, UnlistedError};
     use tokio::time::Instant;
 
     use super::*;
@@ -111,7 +111,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn waits_grow_by_half_and_are_spread_by_half() {
         for (delay, first) in [(None, 1.0), (Some(Duration::from_millis(200)), 0.2)] {
-            let mut attempts = Attempts::new(&retry(99, delay), true);
+            let mut attempts = Attempts::new(&retry(10, delay), true);
             let mut base: f64 = first;
             for _ in 0..10 {
                 let before = Instant::now();
@@ -162,6 +162,7 @@ mod tests {
             (call(DownstreamFault::Nonsense { reason: String::new() }.before(&name)), false, false),
             (call(DownstreamFault::TooLarge { limit: 1 }.during(&name)), false, false),
             (call(CallerError::Overloaded { what: "calls", limit: 1 }), true, true),
+            (call(UnlistedError { downstreams: vec![name.clone()] }), true, true),
             (call(CallerError::Cancelled), false, false),
             (call(CallerError::InvalidParams { reason: String::new() }), false, false),
             (StepError::UnknownTool { tool: "d__t".into() }, false, false),

@@ -1,26 +1,27 @@
 use std::sync::Arc;
 
 use gateway_domain::{
-    Call, CallerError, Error, FollowUp, Origin, Outcome, Params, PeerError, RawJson, RawObject, Subject,
-    Target, View, printable,
+    Call, CallerError, Error, Origin, Outcome, Params, PeerError, RawJson, RawObject, Subject, Target, View,
+    printable,
 };
 
 use super::{
     answer::{self, Answer, MESSAGE_LIMIT},
     failed,
     inquiry::visits,
+    parked::{Parked, Reply},
     rounds::Rounds,
 };
 use crate::{
     error::StepError,
     plan::PlannedCall,
-    run::{members::Members, shared::Shared},
-    template::Scope,
+    run::{budget::Held, members::Members, shared::Shared},
+    template::{Context, RESULT_LIMIT},
     tools::Found,
 };
 
-/// How many bytes the arguments of one call may have (C-57).
-pub(super) const WRITTEN_LIMIT: usize = 10 << 20;
+/// The members of `_meta` that say where a request stands in a trace (SEP-414).
+const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 /// A call of a tool, ready to be made, more than once if need be.
 pub(super) struct ToolCall<'a> {
@@ -32,31 +33,35 @@ pub(super) struct ToolCall<'a> {
     written: &'a Arc<str>,
     found: Found,
     params: Params,
+    /// The arguments, as long as the call may be made with them.
+    _held: Held,
 }
 
 impl<'a> ToolCall<'a> {
     /// Finds the tool and expands the arguments as its `inputSchema` wants them (C-46).
     ///
     /// # Errors
-    /// There is no such tool, or a template does not come to a value.
+    /// There is no such tool, a template does not come to a value, or the run may not hold what they come to.
     pub(super) fn new(
         shared: &'a Shared,
         step: &'a Arc<str>,
         planned: &'a PlannedCall,
-        scope: &Scope,
+        context: &Context,
     ) -> Result<Self, StepError> {
         let written = &planned.tool;
         let found = shared.find(written).ok_or_else(|| StepError::UnknownTool { tool: written.clone() })?;
         let schema = found.offered.tool.input_schema().and_then(|schema| RawObject::try_from(schema).ok());
-        let arguments = planned.arguments.expand(scope, schema.as_ref(), WRITTEN_LIMIT);
+        let arguments = planned.arguments.expand(context, schema.as_ref(), RESULT_LIMIT);
         let arguments = arguments.map_err(|error| failed("arguments", error))?;
+        let held = shared.hold_bytes(arguments.as_bytes().len())?;
         let name = RawJson::string(&found.exposed);
         let object = Members::new().with("name", &name).with("arguments", &arguments).finish()?;
-        let label = match &scope.for_each {
-            Some(item) => format!("{step}[{}]", item.index),
+        let label = match context.index() {
+            Some(index) => format!("{step}[{index}]"),
             None => step.to_string(),
         };
-        Ok(Self { shared, step, label, written, found, params: Params { object, meta: None } })
+        let params = Params { object, meta: trace(shared.meta()) };
+        Ok(Self { shared, step, label, written, found, params, _held: held })
     }
 
     /// Whether the tool is declared read-only or idempotent: calling it twice does no more than calling it once (C-W13).
@@ -74,9 +79,9 @@ impl<'a> ToolCall<'a> {
     pub(super) async fn make(&self) -> Result<Answer, StepError> {
         self.shared.charge_call()?;
         let mut rounds = Rounds::new(self);
-        let mut follow_up = None;
+        let mut reply = None;
         loop {
-            let required = match self.dispatch(follow_up).await? {
+            let required = match self.dispatch(reply).await? {
                 Outcome::Complete(result) => return self.read(&result),
                 Outcome::InputRequired(required) => required,
                 Outcome::Failed(error) => match visits(&self.found.offered.downstream, &error) {
@@ -87,11 +92,12 @@ impl<'a> ToolCall<'a> {
                     return Err(self.useless("answered with a task, which a workflow cannot wait for"));
                 }
             };
-            follow_up = Some(rounds.answer(required).await?);
+            reply = Some(rounds.answer(required).await?);
         }
     }
 
-    async fn dispatch(&self, follow_up: Option<FollowUp>) -> Result<Outcome, StepError> {
+    async fn dispatch(&self, reply: Option<Reply<'_>>) -> Result<Outcome, StepError> {
+        let (follow_up, parked) = reply.map(|reply| (reply.follow_up, reply.parked)).unzip();
         let call = Call {
             target: Target::Exposed { view: View::All, subject: Subject::tool(&self.found.exposed) },
             params: self.params.clone(),
@@ -104,7 +110,9 @@ impl<'a> ToolCall<'a> {
                 step: self.step.clone(),
             }),
         };
-        self.shared.calls.dispatch(call).await.map_err(|error| self.failed(error))
+        let outcome = self.shared.calls.dispatch(call).await.map_err(|error| self.failed(error))?;
+        parked.into_iter().for_each(Parked::resumed);
+        Ok(outcome)
     }
 
     fn read(&self, result: &RawObject) -> Result<Answer, StepError> {
@@ -138,4 +146,13 @@ impl<'a> ToolCall<'a> {
     pub(super) fn useless(&self, reason: &'static str) -> StepError {
         StepError::Answer { tool: self.written.clone(), reason }
     }
+}
+
+/// What of a call's `_meta` belongs to the calls that it leads to: where they stand in a trace. All else is about the
+/// workflow's own call, as its progress token.
+fn trace(meta: Option<&RawObject>) -> Option<RawObject> {
+    let meta = meta?;
+    let members = TRACE.iter().filter_map(|name| Some((name, meta.get(name)?)));
+    let trace = members.fold(Members::new(), |all, (name, value)| all.with(name, &value));
+    trace.finish().ok().filter(|trace| !trace.is_empty())
 }

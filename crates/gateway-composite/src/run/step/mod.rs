@@ -21,7 +21,7 @@ use crate::{
     definition::OnError,
     error::{StepError, TemplateError},
     plan::{Act, PlannedCall, PlannedStep},
-    template::{Scope, Template},
+    template::{Context, Scope, Template},
 };
 
 /// How a step ended.
@@ -53,25 +53,25 @@ pub(crate) struct Performed {
 /// Does one step: its condition, then its act with its time limit and its retries. Whether its failure is forgiven is
 /// not decided here. Cancel-safe: dropping the future cancels what it has called.
 pub(crate) async fn perform(shared: &Arc<Shared>, step: &Arc<PlannedStep>, scope: Scope) -> Performed {
-    let mut retries = 0;
-    let ending = match (holds(step.condition.as_ref(), &scope), &step.act) {
+    let (mut retries, context) = (0, Context::new(&scope));
+    let ending = match (holds(step.condition.as_ref(), &context), &step.act) {
         (Ok(false), _) => Ending::Skipped,
         (Err(error), _) => error.into(),
         (Ok(true), Act::Call(planned)) => {
-            let called = tried(shared, &step.id, planned, &step.on_error, &scope, &mut retries);
+            let called = tried(shared, &step.id, planned, &step.on_error, &context, &mut retries);
             let called = timeout(step.timeout, called).await;
             called.unwrap_or(Err(StepError::TimedOut { after: step.timeout })).into()
         }
-        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &scope).await,
-        (Ok(true), Act::ForEach(each)) => for_each::run(shared, step, each, &scope, &mut retries).await,
+        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &context).await,
+        (Ok(true), Act::ForEach(each)) => for_each::run(shared, step, each, &context, &mut retries).await,
     };
     Performed { ending, retries }
 }
 
 /// Whether a condition holds; none does (C-45).
-fn holds(condition: Option<&Template>, scope: &Scope) -> Result<bool, StepError> {
+fn holds(condition: Option<&Template>, context: &Context) -> Result<bool, StepError> {
     let Some(condition) = condition else { return Ok(true) };
-    match condition.condition(scope) {
+    match condition.condition(context) {
         Ok(Ok(holds)) => Ok(holds),
         Ok(Err(found)) => Err(StepError::Condition { found }),
         Err(error) => Err(failed("condition", error)),
@@ -84,10 +84,10 @@ async fn tried(
     step: &Arc<str>,
     planned: &PlannedCall,
     on_error: &OnError,
-    scope: &Scope,
+    context: &Context,
     retries: &mut u32,
 ) -> Result<Answer, StepError> {
-    let call = ToolCall::new(shared, step, planned, scope)?;
+    let call = ToolCall::new(shared, step, planned, context)?;
     let mut attempts = Attempts::new(on_error, call.is_repeatable());
     loop {
         match call.make().await {
@@ -100,13 +100,7 @@ async fn tried(
 
 /// A template at this place that did not come to a value.
 fn failed(place: &str, error: TemplateError) -> StepError {
-    let inner = error.place;
-    let place = match inner.chars().next() {
-        None => place.to_owned(),
-        Some('[') => format!("{place}{inner}"),
-        Some(_) => format!("{place}.{inner}"),
-    };
-    StepError::Template(TemplateError { place, ..error })
+    StepError::Template(error.within(place))
 }
 
 impl From<StepError> for Ending {

@@ -1,9 +1,9 @@
-use gateway_domain::{ParkId, State};
+use gateway_domain::{FollowUp, ParkId, State};
 
 use crate::run::shared::Shared;
 
-/// A call that waits for its follow-up in the registry's keeping. Dropped without one, it is given up there at once
-/// rather than when its time is over.
+/// A call that waits for its follow-up in the registry's keeping. Dropped before one has been answered, it is given up
+/// there at once rather than when its time is over. Giving up a call that goes on meanwhile does nothing.
 pub(super) struct Parked<'a> {
     shared: &'a Shared,
     park: Option<ParkId>,
@@ -18,8 +18,8 @@ impl<'a> Parked<'a> {
         Self { shared, park }
     }
 
-    /// The follow-up is on its way.
-    pub(super) fn resume(mut self) {
+    /// The follow-up has come to something, so the call waits no more.
+    pub(super) fn resumed(mut self) {
         self.park = None;
     }
 }
@@ -30,4 +30,11 @@ impl Drop for Parked<'_> {
             self.shared.abandon(park);
         }
     }
+}
+
+/// What a call goes on with.
+pub(super) struct Reply<'a> {
+    pub(super) follow_up: FollowUp,
+    /// The call that it is for.
+    pub(super) parked: Parked<'a>,
 }

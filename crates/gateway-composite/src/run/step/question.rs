@@ -9,11 +9,11 @@ use crate::{
     error::StepError,
     plan::{PlannedQuestion, PlannedStep},
     run::{members::Members, shared::Shared},
-    template::Scope,
+    template::Context,
 };
 
-/// How long anybody is waited for, whatever the step says (C-65).
-const LONGEST: Duration = Duration::from_secs(10 * 60);
+/// The bound of what the user is asked, in bytes of JSON.
+const MESSAGE_LIMIT: usize = 64 << 10;
 /// The bounds of what a user may give (C-66).
 const CONTENT_LIMIT: usize = 1 << 20;
 const CONTENT_DEPTH: usize = 10;
@@ -25,13 +25,12 @@ pub(super) async fn ask(
     shared: &Shared,
     step: &PlannedStep,
     question: &PlannedQuestion,
-    scope: &Scope,
+    context: &Context,
 ) -> Ending {
-    let after = step.timeout.min(LONGEST);
-    let said = match timeout(after, said(shared, step, question, scope)).await {
-        Ok(said) => said,
-        Err(_) => Ok(Said::Nothing { after }),
-    };
+    // Of a question this is 10 minutes at most: its definition was checked for that.
+    let after = step.timeout;
+    let said = timeout(after, said(shared, step, question, context)).await;
+    let said = said.unwrap_or(Ok(Said::Nothing { after }));
     match said {
         Ok(said) => said.ending(question),
         Err(error) => error.into(),
@@ -42,20 +41,22 @@ async fn said(
     shared: &Shared,
     step: &PlannedStep,
     question: &PlannedQuestion,
-    scope: &Scope,
+    context: &Context,
 ) -> Result<Said, StepError> {
-    let requests = requests(shared, question, scope)?;
+    let requests = requests(shared, question, context)?;
+    let _held = shared.hold_bytes(requests.as_str().len())?;
     let responses = shared.ask(&step.id, &requests).await?;
     read(shared, question, &responses)
 }
 
 /// The one question, under the key that its answer has.
-fn requests(shared: &Shared, question: &PlannedQuestion, scope: &Scope) -> Result<RawObject, StepError> {
+fn requests(shared: &Shared, question: &PlannedQuestion, context: &Context) -> Result<RawObject, StepError> {
     let can = shared.config.can_ask && shared.exchange().here().elicits_forms();
     if !can {
         return Err(StepError::ElicitationNotConfigured);
     }
-    let message = question.message.text(scope).map_err(|error| failed("message", error))?;
+    let message =
+        question.message.text_within(context, MESSAGE_LIMIT).map_err(|error| failed("message", error))?;
     let params = Members::new()
         .with("mode", &RawJson::string("form"))
         .with("message", &RawJson::string(&message))
@@ -103,33 +104,13 @@ fn content(question: &PlannedQuestion, given: Option<RawJson>) -> Result<RawObje
     if given.kind() != JsonKind::Object {
         return Err(invalid("it is no object".to_owned()));
     }
-    if depth(&given) > CONTENT_DEPTH {
+    if given.depth() > CONTENT_DEPTH {
         return Err(invalid(format!("it is nested deeper than {CONTENT_DEPTH} levels")));
     }
     let given = RawObject::try_from(given).map_err(|error| invalid(error.to_string()))?;
     let content = question.schema.complete(&given);
     question.schema.check(content.raw()).map_err(invalid)?;
     Ok(content)
-}
-
-/// How deep arrays and objects are nested.
-fn depth(value: &RawJson) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for byte in value.as_bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            b'{' | b'[' if !is_quoted => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !is_quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 impl Said {
@@ -156,23 +137,5 @@ fn completed(action: &str, content: Option<&RawObject>, skips_remaining: bool) -
     match output.finish() {
         Ok(output) => Ending::Completed { output, content: None, skips_remaining },
         Err(error) => error.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_counted_outside_of_texts() {
-        for (text, levels) in [
-            ("7", 0),
-            (r#""[{""#, 0),
-            ("{}", 1),
-            (r#"{"a":[{"b":1},[]]}"#, 3),
-            (r#"{"a":"\"[[[","b\\":[]}"#, 2),
-        ] {
-            assert_eq!(depth(&RawJson::parse(text).unwrap()), levels, "{text}");
-        }
     }
 }

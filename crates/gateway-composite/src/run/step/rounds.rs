@@ -6,12 +6,15 @@ use tokio::time::sleep;
 use super::{
     call::ToolCall,
     inquiry::{MOST_QUESTIONS, is_accepted, labelled, obstacle, url},
-    parked::Parked,
+    parked::{Parked, Reply},
 };
 use crate::{error::StepError, run::members::Members};
 
 /// How often one call may ask.
 const MOST_ROUNDS: u32 = 16;
+/// How many bytes its questions of one round may have: the run holds them, and shows them to the client, until they are
+/// answered (C-W18).
+const QUESTIONS_LIMIT: usize = 256 << 10;
 /// How long a call that is only to be made again waits for that, and how much longer the next time.
 const PACE: Duration = Duration::from_millis(250);
 const SLOWEST_PACE: Duration = Duration::from_secs(8);
@@ -35,7 +38,7 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// It asks too much or too often, or for what this client cannot be asked, or the run may not make more calls.
-    pub(super) async fn answer(&mut self, required: InputRequired) -> Result<FollowUp, StepError> {
+    pub(super) async fn answer(&mut self, required: InputRequired) -> Result<Reply<'a>, StepError> {
         let InputRequired { asker, requests, state } = required;
         let parked = Parked::of(self.call.shared, &state);
         let asker = asker.ok_or(StepError::Internal)?;
@@ -53,8 +56,7 @@ impl<'a> Rounds<'a> {
         }
         // With an answer it is a call once more; one that may not be made leaves nothing behind.
         self.call.shared.charge_call()?;
-        parked.resume();
-        Ok(FollowUp { asker, state, responses })
+        Ok(Reply { follow_up: FollowUp { asker, state, responses }, parked })
     }
 
     async fn round(&mut self, asker: &Asker, requests: &RawObject) -> Result<RawObject, StepError> {
@@ -94,7 +96,11 @@ impl<'a> Rounds<'a> {
         if requests.len() > MOST_QUESTIONS {
             return Err(self.call.useless("asks too much at once"));
         }
+        if requests.as_str().len() > QUESTIONS_LIMIT {
+            return Err(self.call.useless("asks with more than 256 KiB at once"));
+        }
         let shared = self.call.shared;
+        let _held = shared.hold_bytes(requests.as_str().len())?;
         let exchange = shared.exchange();
         let can = exchange.here();
         let mut shown = requests.edit();

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::*;
+use super::{super::Tree, *};
 
 /// How long the worst expression may take here, in a debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ fn hostile_expressions_end_early() {
     ] {
         let started = std::time::SystemTime::now();
         let template = format!("{{{{ {expression} }}}}");
-        if let Ok(value) = Template::compile(&template).and_then(|template| template.value(&scope(&list))) {
+        if let Ok(value) = Template::compile(&template).and_then(|template| template.value(&context(&list))) {
             assert!(value.as_bytes().len() <= 10_000_000, "{expression}");
         }
         let took = started.elapsed().unwrap_or_default();
@@ -84,8 +84,13 @@ fn results_are_bounded_while_they_are_written() {
 #[test]
 fn templates_are_bounded_when_they_are_compiled() {
     check_error(&"x".repeat(64 * 1024 + 1), "{}", "may have 65536 bytes");
-    check_error(&"{{1}}".repeat(1001), "{}", "may have 1000 expressions");
-    assert!(Template::compile(&"{{1}}".repeat(1000)).is_ok());
+    check_error(&"{{1}}".repeat(201), "{}", "may be 200 expressions");
+    assert!(Template::compile(&"{{1}}".repeat(200)).is_ok());
+    let tree =
+        |count: usize| json(&format!(r#"{{"a":[{}"{{{{1}}}}{{{{2}}}}"]}}"#, r#""{{1}}","#.repeat(count - 2)));
+    assert!(Tree::compile(&tree(200)).is_ok());
+    let errors = Tree::compile(&tree(201)).unwrap_err();
+    assert_eq!(errors[0].to_string(), "there may be 200 expressions");
     check_error(&format!("{{{{ {}1 }}}}", "1+".repeat(300)), "{}", "may have 500 tokens");
     check(&format!("{{{{ {}1 }}}}", "1+".repeat(200)), "{}", "201");
     check_error(&format!("{{{{ {}1{} }}}}", "(".repeat(200), ")".repeat(200)), "{}", "recursion");
@@ -103,4 +108,25 @@ fn what_an_expression_makes_is_nested_only_so_deep() {
     let ends = "]".repeat(60);
     let deep = format!(r#"{{"x":{lists}{ends}}}"#);
     check_error(&format!("{{{{ {}params.x{} }}}}", "[".repeat(70), "]".repeat(70)), &deep, "nested deeper");
+}
+
+#[test]
+fn a_large_output_is_looked_through_once_for_all_items_of_a_loop() {
+    let entries: Vec<_> =
+        (0..100_000).map(|n| format!(r#"{{"id":{n},"name":"the name of entry {n:06}"}}"#)).collect();
+    let mut scope = scope("{}");
+    let output = format!(r#"{{"items":[{}]}}"#, entries.join(","));
+    assert!(output.len() > 4_500_000);
+    Arc::make_mut(&mut scope.steps).insert("large".into(), Arc::new(step(StepStatus::Completed, &output)));
+    let context = Context::new(&scope);
+    let template = Template::compile("{{ steps.large.output.items[forEach.n].id }}").unwrap();
+    let started = std::time::SystemTime::now();
+    for index in 0..1000 {
+        let item =
+            ForEachScope { item_var: "n".into(), item: RawJson::parse(index.to_string()).unwrap(), index };
+        assert_eq!(template.value(&context.with_item(&item)).unwrap().as_str(), index.to_string());
+    }
+    // Once takes about half a second; a thousand times would take minutes.
+    let took = started.elapsed().unwrap_or_default();
+    assert!(took < PATIENCE, "it took {took:?}");
 }

@@ -4,13 +4,13 @@ use crate::template::language::{FILTERS, FUNCTIONS, TESTS, environment};
 const DOCUMENT: &str = include_str!("../../../../../docs/workflow-expressions.md");
 
 /// The values that the examples are about, as the document shows them.
-fn documented_scope() -> Scope {
+fn documented() -> Context {
     let block = DOCUMENT.split("```json\n").nth(1).and_then(|rest| rest.split("\n```").next()).unwrap();
     let shown = object(block);
     let mut scope = scope(shown.get_object("params").unwrap().as_str());
     let fetch = step(StepStatus::Completed, shown.get_object("output").unwrap().as_str());
     Arc::make_mut(&mut scope.steps).insert("fetch".into(), Arc::new(fetch));
-    scope
+    Context::new(&scope).with_item(&item())
 }
 
 /// The rows of the table under a heading, their cells without what marks them as code.
@@ -29,12 +29,12 @@ fn rows(heading: &str) -> Vec<(String, String)> {
 
 #[test]
 fn every_example_comes_to_what_the_document_says() {
-    let scope = documented_scope();
+    let context = documented();
     let rows = rows("Examples");
     assert!(rows.len() > 50, "the table is read");
     for (template, expected) in rows {
         let template = template.trim_matches('`');
-        let found = Template::compile(template).and_then(|template| template.value(&scope));
+        let found = Template::compile(template).and_then(|template| template.value(&context));
         match (expected.strip_prefix("error: "), found) {
             (Some(reason), Err(error)) => assert!(error.reason.contains(reason), "{template}: {error}"),
             (None, Ok(value)) => assert_eq!(value.as_str(), expected.trim_matches('`'), "for {template}"),

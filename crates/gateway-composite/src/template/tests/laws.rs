@@ -1,7 +1,7 @@
 use gateway_domain::{RawJson, RawObject};
 use proptest::prelude::*;
 
-use super::{json, scope, value as come};
+use super::{context, json, value as come};
 use crate::template::{Template, Tree};
 
 /// Texts of JSON values, with white space and odd but legal spellings.
@@ -108,7 +108,7 @@ proptest! {
     fn a_tree_without_templates_is_what_it_was(value in any_json()) {
         prop_assume!(!["{{", "{%", "{#", "\\u007b"].iter().any(|mark| value.contains(mark)));
         let tree = Tree::compile(&json(&value)).unwrap();
-        let expanded = tree.expand(&scope("{}"), None, value.len()).unwrap();
+        let expanded = tree.expand(&context("{}"), None, value.len()).unwrap();
         prop_assert_eq!(expanded.as_str(), value.as_str());
         prop_assert!(tree.references().is_empty());
     }
@@ -127,14 +127,14 @@ proptest! {
     #[test]
     fn no_expression_makes_evaluation_panic(expression in expression()) {
         if let Ok(template) = Template::compile(&format!("{{{{ {expression} }}}}")) {
-            let _ = template.value(&scope(PARAMS));
+            let _ = template.value(&context(PARAMS));
         }
     }
 
     #[test]
     fn expansion_keeps_within_its_limit(expression in expression(), limit in 0..400_usize) {
         let tree = RawJson::array([RawJson::string(&format!("{{{{ {expression} }}}}")), RawJson::string("{{ params }}")]);
-        if let Ok(tree) = Tree::compile(&tree) && let Ok(value) = tree.expand(&scope(PARAMS), None, limit) {
+        if let Ok(tree) = Tree::compile(&tree) && let Ok(value) = tree.expand(&context(PARAMS), None, limit) {
             prop_assert!(value.as_bytes().len() <= limit);
         }
     }

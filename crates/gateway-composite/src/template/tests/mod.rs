@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
 
-use super::{ForEachScope, Scope, StepScope, Template, WorkflowScope};
+use super::{Context, ForEachScope, Scope, StepScope, Template, WorkflowScope};
 use crate::{
     error::TemplateError,
     state::{RunStatus, StepStatus},
@@ -49,12 +49,20 @@ fn scope(params: &str) -> Scope {
             status: RunStatus::Running,
             start_time: "2026-01-02T03:04:05Z".into(),
         },
-        for_each: Some(ForEachScope { item_var: "item".into(), item: json(r#"{"id": 7}"#), index: 3 }),
     }
 }
 
+/// The same in a loop.
+fn context(params: &str) -> Context {
+    Context::new(&scope(params)).with_item(&item())
+}
+
+fn item() -> ForEachScope {
+    ForEachScope { item_var: "item".into(), item: json(r#"{"id": 7}"#), index: 3 }
+}
+
 fn value(template: &str, params: &str) -> Result<RawJson, TemplateError> {
-    Template::compile(template).unwrap_or_else(|error| panic!("{template}: {error}")).value(&scope(params))
+    Template::compile(template).unwrap_or_else(|error| panic!("{template}: {error}")).value(&context(params))
 }
 
 #[track_caller]
@@ -67,7 +75,7 @@ fn check(template: &str, params: &str, expected: &str) {
 
 #[track_caller]
 fn check_error(template: &str, params: &str, expected: &str) {
-    let found = Template::compile(template).and_then(|template| template.value(&scope(params)));
+    let found = Template::compile(template).and_then(|template| template.value(&context(params)));
     match found {
         Ok(value) => panic!("{template} with {params} came to {value}"),
         Err(error) => assert!(error.reason.contains(expected), "{template} with {params}: {error}"),

@@ -5,7 +5,7 @@ use crate::template::Tree;
 fn expand(tree: &str, schema: Option<&str>, expected: &str) {
     let params = r#"{"n":5,"list":[1.50],"text":"7","raw":{"limit":"3","tags":["1","x"]}}"#;
     let expanded =
-        Tree::compile(&json(tree)).unwrap().expand(&scope(params), schema.map(object).as_ref(), 10_000);
+        Tree::compile(&json(tree)).unwrap().expand(&context(params), schema.map(object).as_ref(), 10_000);
     assert_eq!(expanded.unwrap().as_str(), expected, "for {tree}");
 }
 
@@ -59,7 +59,7 @@ fn every_template_that_does_not_compile_is_told_with_its_place() {
 #[test]
 fn a_template_that_fails_is_told_with_its_place() {
     let tree = Tree::compile(&json(r#"{"query":["{{ params.missing }}"]}"#)).unwrap();
-    let error = tree.expand(&scope("{}"), None, 1000).unwrap_err();
+    let error = tree.expand(&context("{}"), None, 1000).unwrap_err();
     assert_eq!((error.place.as_str(), error.is_missing), ("query[0]", true), "{error}");
 }
 
@@ -67,8 +67,8 @@ fn a_template_that_fails_is_told_with_its_place() {
 fn the_limit_holds_for_all_templates_together() {
     let tree = Tree::compile(&json(r#"["{{ params.x }}","{{ params.x }}"]"#)).unwrap();
     let params = format!(r#"{{"x":"{}"}}"#, "x".repeat(100));
-    assert_eq!(tree.expand(&scope(&params), None, 207).unwrap().as_bytes().len(), 207);
-    let error = tree.expand(&scope(&params), None, 206).unwrap_err();
+    assert_eq!(tree.expand(&context(&params), None, 207).unwrap().as_bytes().len(), 207);
+    let error = tree.expand(&context(&params), None, 206).unwrap_err();
     assert!(error.reason.contains("more than 206 bytes"), "{error}");
 }
 
@@ -78,7 +78,7 @@ fn depth_is_bounded() {
     assert!(Tree::compile(&nested(100)).is_ok());
     assert!(Tree::compile(&nested(101)).is_err());
     let deep = format!("{{\"a\":{}}}", "[".repeat(60) + &"]".repeat(60));
-    let error = Tree::compile(&nested(100)).unwrap().expand(&scope(&deep), None, 1000).unwrap_err();
+    let error = Tree::compile(&nested(100)).unwrap().expand(&context(&deep), None, 1000).unwrap_err();
     assert!(error.reason.contains("nested deeper"), "{error}");
 }
 

@@ -24,9 +24,9 @@ fn exactly_one_expression_keeps_type_and_bytes() {
         check("{{ params['x'] }}", &format!(r#"{{"x":{value}}}"#), value);
         check("{{ params.o.x[0] }}", &format!(r#"{{"o":{{"x":[{value}]}}}}"#), value);
         check("{{ params.o.x[-1] }}", &format!(r#"{{"o":{{"x":[0,{value}]}}}}"#), value);
-        let mut scope = scope("{}");
-        scope.for_each = Some(ForEachScope { item_var: "it".into(), item: json(value), index: 0 });
-        let item = Template::compile("{{ forEach.it }}").unwrap().value(&scope).unwrap();
+        let item = ForEachScope { item_var: "it".into(), item: json(value), index: 0 };
+        let context = Context::new(&scope("{}")).with_item(&item);
+        let item = Template::compile("{{ forEach.it }}").unwrap().value(&context).unwrap();
         assert_eq!(item.as_str(), value, "as an item");
         check("{{ [params.x] }}", &format!(r#"{{"x":[{value}]}}"#), &format!("[[{value}]]"));
     }
@@ -154,12 +154,13 @@ fn quotes_and_line_breaks_are_escaped() {
 
 #[test]
 fn texts_and_conditions_come_from_the_same_value() {
-    let text = |template: &str| Template::compile(template).unwrap().text(&scope("{}")).unwrap();
+    let text =
+        |template: &str| Template::compile(template).unwrap().text_within(&context("{}"), 100).unwrap();
     assert_eq!(text("{{ 'a\"b' }}"), "a\"b");
     assert_eq!(text("{{ [1, 'x'] }}"), r#"[1,"x"]"#);
     assert_eq!(text("plain"), "plain");
     assert_eq!(text(""), "");
-    let condition = |template: &str| Template::compile(template).unwrap().condition(&scope("{}")).unwrap();
+    let condition = |template: &str| Template::compile(template).unwrap().condition(&context("{}")).unwrap();
     for yes in ["{{ 1 < 2 }}", "true", "True", "TRUE", "{{ 'true' }}", "{{ steps.fetch.output.items[0].on }}"]
     {
         assert_eq!(condition(yes), Ok(true), "{yes}");

@@ -77,7 +77,12 @@ impl Case {
         };
         let tools = Arc::new(script.clone());
         let composer = Composer::new(config, tools.clone()).with_sessions(tools.clone());
-        let context = RunContext { caller: Caller::client("somebody"), exchange, meta: None, tools };
+        let context = RunContext {
+            caller: Caller::client("somebody"),
+            exchange,
+            meta: self.file.get_object("meta"),
+            tools,
+        };
         composer.begin(self.workflow.clone(), arguments, context).expect("it begins")
     }
 

@@ -113,7 +113,7 @@ impl Dispatcher for Script {
         assert_eq!(call.params.object.get_text("name").as_deref(), Some(&**name));
         let arguments = call.params.object.get("arguments").expect("arguments");
         match &call.follow_up {
-            None => self.note(format!("{name} {arguments}{}", session(&call))),
+            None => self.note(format!("{name} {arguments}{}{}", session(&call), meta(&call))),
             Some(follow_up) => {
                 assert_eq!(follow_up.asker, asker(&self.tools[&**name]));
                 let (state, responses) = (shown(&follow_up.state), follow_up.responses.as_str());
@@ -161,6 +161,11 @@ fn session(call: &Call) -> String {
         SessionKey::Legacy { id } if !id.is_empty() => format!(" in {id}"),
         _ => String::new(),
     }
+}
+
+/// Said only of calls that have any.
+fn meta(call: &Call) -> String {
+    call.params.meta.as_ref().map_or_else(String::new, |meta| format!(" with {}", meta.as_str()))
 }
 
 fn asker(acts: &Acts) -> Asker {

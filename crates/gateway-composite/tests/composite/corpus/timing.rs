@@ -113,6 +113,37 @@ async fn what_a_user_gives_is_bounded() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_user_is_asked_is_bounded() {
+    let question = |length: usize| {
+        format!(
+            r#"{{"workflow":{{"steps":[{{"id":"a","type":"elicitation","message":"{{{{ 'x' * {length} }}}}","schema":{{"type":"object"}}}}]}},"tools":{{}}}}"#
+        )
+    };
+    let asks = |length: usize| {
+        format!(
+            r#"{{"workflow":{{"steps":[{{"id":"a","tool":"d__a"}}]}},"capabilities":{{"roots":{{}}}},
+            "tools":{{"d__a":{{"answers":[{{"asks":{{"k":{{"method":"roots/list","x":"{}"}}}}}}]}}}}}}"#,
+            "x".repeat(length)
+        )
+    };
+    let rows = [
+        (question(65_534), None),
+        (question(65_535), Some("`message`: `'x' * 65535`: it comes to more than 65536 bytes")),
+        (asks(262_000), None),
+        (asks(262_144), Some("tool `d__a` asks with more than 256 KiB at once")),
+    ];
+    for (file, reason) in rows {
+        let (case, script) = case(&file);
+        let mut run = case.begin(&script, case.exchange(Era::Modern));
+        match (run.next().await, reason) {
+            (Turn::Asks(_), None) => {}
+            (Turn::Ended(ended), Some(reason)) => assert_eq!(ended.steps[0].error.as_deref(), Some(reason)),
+            (turn, reason) => panic!("{turn:?} and not {reason:?}"),
+        }
+    }
+}
+
 /// A file of a loop over one item for each delay, in milliseconds.
 fn loop_of(delays: &[u16], parallel: usize) -> String {
     let when = delays.iter().enumerate().map(|(item, delay)| {

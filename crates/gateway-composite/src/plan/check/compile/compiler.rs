@@ -9,7 +9,7 @@ use crate::{
         findings::{Findings, Part},
         mention::Mention,
     },
-    schema::Schema,
+    schema::{Formats, Schema},
     template::{Reference, Template, Tree},
 };
 
@@ -61,9 +61,14 @@ impl Compiler<'_> {
     }
 
     /// `Some(None)`: there is no schema.
-    pub(super) fn schema(&mut self, place: &Place, schema: Option<&RawObject>) -> Option<Option<Schema>> {
+    pub(super) fn schema(
+        &mut self,
+        place: &Place,
+        schema: Option<&RawObject>,
+        formats: Formats,
+    ) -> Option<Option<Schema>> {
         schema.map_or(Some(None), |schema| {
-            let compiled = Schema::compile(schema).map_err(|cause| DefinitionError {
+            let compiled = Schema::compile(schema, formats).map_err(|cause| DefinitionError {
                 cause: Some(cause),
                 ..place.problem("must be a valid JSON Schema")
             });

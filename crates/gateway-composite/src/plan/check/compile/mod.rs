@@ -17,6 +17,7 @@ use super::{
 use crate::{
     definition::{Place, WorkflowDefinition},
     plan::Workflow,
+    schema::Formats,
     template::Tree,
 };
 
@@ -40,7 +41,7 @@ fn workflow(
     graph: &Graph,
 ) -> Option<Workflow> {
     let place = Place::default().member("parameters");
-    let parameters = compiler.schema(&place, definition.parameters.as_ref());
+    let parameters = compiler.schema(&place, definition.parameters.as_ref(), Formats::Noted);
     let vars = vars(compiler, definition.vars.as_ref());
     let steps = steps(compiler, &definition.steps, graph);
     compiler.part = Part::Output;

@@ -9,6 +9,7 @@ use crate::{
         Act, PlannedCall, PlannedLoop, PlannedQuestion, PlannedStep,
         check::{findings::Part, graph::Graph},
     },
+    schema::Formats,
 };
 
 /// How long a step may take, unless it says so itself (C-43, C-65).
@@ -45,7 +46,7 @@ fn step(
     let act = match &written.kind {
         StepKind::Tool(written) => call(compiler, place, written).map(Act::Call),
         StepKind::Elicitation(written) => question(compiler, place, written).map(Act::Ask),
-        StepKind::ForEach(written) => for_each(compiler, place, written).map(Act::ForEach),
+        StepKind::ForEach(written) => for_each(compiler, place, written).map(Arc::new).map(Act::ForEach),
     };
     let condition = compiler.condition(place, written.condition.as_deref());
     Some(PlannedStep {
@@ -74,7 +75,7 @@ fn question(
     written: &ElicitationStep,
 ) -> Option<PlannedQuestion> {
     let message = compiler.template(&place.member("message"), &written.message);
-    let schema = compiler.schema(&place.member("schema"), Some(&written.schema));
+    let schema = compiler.schema(&place.member("schema"), Some(&written.schema), Formats::Asserted);
     Some(PlannedQuestion {
         message: message?,
         requested: requested(&written.schema),
