@@ -7,7 +7,7 @@ use super::{
     offered::Offered,
 };
 use crate::{
-    definition::{ErrorAction, OnError},
+    definition::{ErrorAction, OnError, nearest},
     plan::{Act, PlannedStep, Workflow},
     tools::{find, is_repeatable, split},
 };
@@ -54,7 +54,9 @@ fn told(hidden: &Hidden, offered: &Offered, outlook: &Outlook<'_>) -> Remark {
         }
         Hidden::Contradiction(sentence) => Remark {
             step: None,
-            text: format!("its annotations say that it is safer than its tools are: {sentence}"),
+            text: format!(
+                "its annotations say that it is safer than its tools are: {sentence}; leave those hints out"
+            ),
         },
         Hidden::Conflict => Remark {
             step: None,
@@ -80,9 +82,21 @@ fn why_missing(written: &str, offered: &Offered, outlook: &Outlook<'_>) -> Strin
         Some(DownstreamStatus { state: DownstreamState::Disabled, .. }) => {
             format!("downstream `{name}` is disabled")
         }
-        None if !has_view(outlook, name) => format!("there is no downstream `{name}`"),
-        _ => format!("downstream `{name}` has no such tool for this caller"),
+        None if !has_view(outlook, name) => {
+            format!("there is no downstream `{name}`{}", meant(outlook, name))
+        }
+        _ => format!(
+            "downstream `{name}` does not offer it to this caller; check its name, and `tools` of `{name}` (`deny`, \
+             `allow`, `workflows`)"
+        ),
     }
+}
+
+/// The downstream that may have been meant, as the end of a sentence.
+fn meant(outlook: &Outlook<'_>, name: &str) -> String {
+    let downstreams = outlook.directory.downstreams();
+    let names: Vec<_> = downstreams.iter().map(|status| status.name.as_str()).collect();
+    nearest(name, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 fn has_view(outlook: &Outlook<'_>, name: &str) -> bool {

@@ -178,7 +178,7 @@ impl Directory for Shelves {
     fn has_view(&self, view: &View) -> bool {
         match view {
             View::All => true,
-            View::Downstream(name) => name.as_str() != "nowhere",
+            View::Downstream(name) => !["nowhere", "slov"].contains(&name.as_str()),
         }
     }
 
