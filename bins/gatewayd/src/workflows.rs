@@ -45,7 +45,11 @@ impl Workflows {
             let place = Place { file: workflow.file.clone(), shown: workflow.place.clone() };
             workflows.places.insert(name.clone(), place);
             match compile(workflow) {
-                Ok(compiled) => drop(workflows.definitions.insert(name, Arc::new(compiled))),
+                Ok(compiled) => {
+                    if let Err(twice) = workflows.definitions.add(Arc::new(compiled)) {
+                        workflows.broken.insert(name, vec![Fault::whole(&twice.to_string())]);
+                    }
+                }
                 Err(faults) => drop(workflows.broken.insert(name, faults)),
             }
         }

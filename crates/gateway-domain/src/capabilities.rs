@@ -2,6 +2,9 @@ use std::hash::{Hash, Hasher};
 
 use crate::{RawJson, RawObject};
 
+/// The extension of tasks that go on by themselves (protocol.md §15.2).
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 /// What a client can do, as it said: `initialize.params.capabilities` or the modern per-request member
 /// (protocol.md §9.1). The bytes are kept, so that settings this crate does not know are carried too.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,6 +29,7 @@ mod name;
 mod outcome;
 mod param_header;
 mod port;
+mod question;
 mod status;
 mod subject;
 mod text;
@@ -38,7 +39,7 @@ pub use call::{
     Call, Era, Event, EventSink, Exchange, LogLevel, Origin, Params, SessionKey, Silent, Target, View,
 };
 pub use caller::Caller;
-pub use capabilities::ClientCapabilities;
+pub use capabilities::{ClientCapabilities, TASKS_EXTENSION};
 pub use catalog::{Catalog, CatalogEntry, DuplicateName};
 pub use error::{
     CallerError, DownstreamError, DownstreamFault, Error, Execution, InternalError, OperatorError,
@@ -55,6 +56,7 @@ pub use port::{
     ListPage, Notice, Offer, OfferedTool, Page, ParkedCall, PeerInfo, Session, SessionProfile, Sessions,
     Subscription, Subscriptions, ToolPage, Updates,
 };
+pub use question::{Ability, Question};
 pub use status::{DownstreamState, DownstreamStatus, ListRemark, SessionCounts};
 pub use subject::{Reference, Subject, TaskAct, TaskSupport};
 pub use text::printable;

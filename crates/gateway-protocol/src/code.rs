@@ -19,7 +19,7 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// Legacy: no such resource.
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// 2025-11-25 only: a user has to visit a URL first.
-pub const URL_REQUIRED: i64 = -32042;
+pub const URL_REQUIRED: i64 = gateway_domain::PeerError::URL_REQUIRED;
 /// Legacy, as observed: no or unknown session.
 pub const NO_SESSION: i64 = -32001;
 /// As observed: no or wrong key (requirements.md §7c).

@@ -17,7 +17,7 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Which listen request a message belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The Tasks extension (protocol.md §15.2).
-pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+pub const TASKS: &str = gateway_domain::TASKS_EXTENSION;
 /// Which task of 2025-11-25 a message belongs to.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// The token that progress of this request is reported under.

@@ -1,6 +1,6 @@
 //! Method names (protocol.md §10).
 
-use gateway_domain::{ListKind, Subject, TaskAct};
+use gateway_domain::{ListKind, Question, Subject, TaskAct};
 
 /// Legacy handshake.
 pub const INITIALIZE: &str = "initialize";
@@ -33,11 +33,11 @@ pub const COMPLETE: &str = "completion/complete";
 /// Legacy: the lowest level of log messages that a session wants.
 pub const SET_LEVEL: &str = "logging/setLevel";
 /// Asked of a client: its user is to answer.
-pub const ELICIT: &str = "elicitation/create";
+pub const ELICIT: &str = Question::ELICIT;
 /// Asked of a client: its model is to answer.
-pub const SAMPLE: &str = "sampling/createMessage";
+pub const SAMPLE: &str = Question::SAMPLE;
 /// Asked of a client: the folders it works in.
-pub const ROOTS_LIST: &str = "roots/list";
+pub const ROOTS_LIST: &str = Question::ROOTS;
 /// State or result of a task.
 pub const TASKS_GET: &str = "tasks/get";
 /// Extension: answers for a task.

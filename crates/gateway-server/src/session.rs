@@ -28,7 +28,7 @@ pub(crate) use self::{
     client::Client,
     journal::{EventId, Journal, Reader},
     kept::keep,
-    questions::{Questions, Voice},
+    questions::{Questions, Unheard, Voice},
     watch::{PAUSE, updates},
 };
 use self::{

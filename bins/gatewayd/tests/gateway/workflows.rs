@@ -78,7 +78,7 @@ fn check_tells_which_workflows_are_left_out_and_why() {
     let [cut, cut_why, gone, good, wrong, wrong_why] = workflows.as_slice() else { panic!("{out}") };
     assert_eq!(*cut, format!("cut\tbroken\t{flows}/cut.json:1"));
     assert!(cut_why.starts_with('\t'), "{out}");
-    let reason = "step `say` calls `d__odd`, but downstream `d` has no such tool for this caller";
+    let reason = "step `say` calls `d__odd`, but downstream `d` does not offer it to this caller; check its name, and `tools` of `d` (`deny`, `allow`, `workflows`)";
     assert_eq!(*gone, format!("gone\thidden\t1 step\t{flows}/gone.yaml\t{reason}"));
     assert_eq!(*good, format!("good\tready\t1 step\t{flows}/good.yaml"));
     assert_eq!(*wrong, format!("wrong\tbroken\t{flows}/wrong.yaml"));

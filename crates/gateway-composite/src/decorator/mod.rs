@@ -1,12 +1,16 @@
 //! Composite tools around a session's own (C-11 to C-15).
 
 mod answer;
+mod composer;
+mod suspended;
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{Call, Dispatcher, Error, InputRequired, Outcome, Subject, Target, Tool, View};
 
+pub use self::composer::ComposerExecutor;
+pub(crate) use self::composer::Runs;
 use crate::run::WorkflowResult;
 
 /// Somebody's tools, and the dispatcher of their calls.
@@ -92,11 +96,16 @@ impl<S: Dispatcher> Dispatcher for Decorator<S> {
         let Some(executor) = self.executor(&call.target) else {
             return self.session.dispatch(call).await;
         };
-        match executor.execute(call).await {
-            Ok(Executed::Asks(questions)) => Ok(Outcome::InputRequired(questions)),
-            Ok(Executed::Ended(ended)) => Ok(Outcome::Complete(answer::of(ended.as_ref()))),
-            Err(fault @ Error::Caller(_)) => Err(fault),
-            Err(fault) => Ok(Outcome::Complete(answer::failed(&fault.for_client(), None))),
-        }
+        outcome(executor.execute(call).await)
+    }
+}
+
+/// What an executor came to, as the outcome of the call: all but what the caller did wrong is a result (C-15).
+pub(crate) fn outcome(executed: Result<Executed, Error>) -> Result<Outcome, Error> {
+    match executed {
+        Ok(Executed::Asks(questions)) => Ok(Outcome::InputRequired(questions)),
+        Ok(Executed::Ended(ended)) => Ok(Outcome::Complete(answer::of(ended.as_ref()))),
+        Err(fault @ Error::Caller(_)) => Err(fault),
+        Err(fault) => Ok(Outcome::Complete(answer::failed(&fault.for_client(), None))),
     }
 }

@@ -12,11 +12,11 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::{RawJson, RawObject};
 
 pub use self::error::{DefinitionError, DefinitionErrors};
-use self::word::{meaning, nearest};
+use self::word::meaning;
 pub(crate) use self::{
     place::Place,
     problem::{Draft, Flaws, Problem, in_file_order},
-    word::{hint, listed, shown},
+    word::{hint, listed, nearest, shown},
 };
 
 /// A workflow as it is written (C-24).
@@ -219,4 +219,21 @@ pub enum OutputType {
     Boolean,
     Object,
     Array,
+}
+
+impl OutputType {
+    /// All of them, by their names.
+    pub(crate) const ALL: &[(&str, Self)] = &[
+        ("string", Self::String),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+        ("object", Self::Object),
+        ("array", Self::Array),
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
 }

@@ -4,7 +4,7 @@ use gateway_domain::printable;
 
 /// The known word nearest to `word`, if it is near enough to be a slip of the pen. `retry_count` is nothing but
 /// `retryCount` in another convention.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let is_short = |word: &&str| word.len() <= COMPARED_BYTES;
     let word = Some(word).filter(is_short)?;
     let folded = |word: &str| word.to_lowercase().replace(['-', '_'], "");

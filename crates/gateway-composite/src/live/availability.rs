@@ -4,7 +4,7 @@ use gateway_domain::{Caller, Directory, OfferedTool, SessionKey, View};
 
 use crate::{
     plan::Workflow,
-    tools::{Floor, SessionTools, contradiction, find},
+    tools::{Floor, Pinned, SessionTools, contradiction},
 };
 
 /// The catalogue as one caller's session sees it.
@@ -34,14 +34,15 @@ impl Outlook<'_> {
         if self.is_taken(&workflow.definition().name) {
             return Err(Hidden::Conflict);
         }
-        let missing = workflow.tools().filter(|(_, tool)| find(&self.tools, tool).is_none());
+        let tools = Pinned::of(workflow, &self.tools);
+        let missing = workflow.tools().filter(|(_, tool)| tools.get(tool).is_none());
         let missing: Vec<_> = missing.map(|(step, tool)| (step.clone(), tool.clone())).collect();
         if !missing.is_empty() {
             return Err(Hidden::Missing(missing));
         }
-        match contradiction(workflow, &self.tools) {
+        match contradiction(workflow, &tools) {
             Some(sentence) => Err(Hidden::Contradiction(sentence)),
-            None => Ok(Floor::of(workflow, &self.tools)),
+            None => Ok(Floor::of(workflow, &tools)),
         }
     }
 

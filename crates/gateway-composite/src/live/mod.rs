@@ -9,7 +9,6 @@ mod offered;
 mod sessions;
 mod shared;
 mod status;
-mod suspended;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -17,8 +16,8 @@ use gateway_domain::{Caller, Directory, Dispatcher, Exchange, Sessions};
 use tokio::sync::watch;
 
 pub use self::status::{Remark, WorkflowStatus};
-use self::{executor::Calls, offered::Offered, shared::Shared, suspended::Suspended};
-use crate::{error::WorkflowError, run::Composer, tools::Definitions};
+use self::{offered::Offered, shared::Shared};
+use crate::{decorator::Runs, error::WorkflowError, run::Composer, tools::Definitions};
 
 /// A [`Directory`], a [`Dispatcher`] and [`Sessions`] around those of a catalogue. Clones share everything.
 #[derive(Clone)]
@@ -37,8 +36,12 @@ impl fmt::Debug for LiveWorkflows {
 
 impl LiveWorkflows {
     /// Puts workflows in front of a catalogue. `calls` answers what is no workflow's; what steps call goes through the
-    /// composer's own dispatcher. A run that has asked its client is cancelled if that has not answered within
-    /// `question_time`. Must be called within a tokio runtime.
+    /// composer's own dispatcher. A run that has asked its client goes on without it if that has not answered within
+    /// `question_time`: what is asked is refused, and the handlers of the steps decide.
+    ///
+    /// The directory's list of tools has to be in the order of names, with cursors of [`gateway_aggregate`]: these tell
+    /// which workflows belong on a page. So a page may have more tools than the directory puts on it: all workflows
+    /// between the names of its first tool and the next page's are on it too. Calls need a tokio runtime.
     ///
     /// # Errors
     /// [`WorkflowError::InvalidDefinition`]: a workflow asks the user, and nobody is there who could (C-40).
@@ -51,23 +54,28 @@ impl LiveWorkflows {
         definitions: Definitions,
     ) -> Result<Self, WorkflowError> {
         offered::check(&definitions, &composer)?;
-        let suspended = Suspended::new(question_time);
-        let shared = Arc::new(Shared { directory, calls: Calls(calls), composer, suspended });
+        let runs = Runs::new(composer, question_time);
+        let shared = Arc::new(Shared { directory, calls, runs });
         let offered = Offered::new(0, definitions, &shared);
         let offered = Arc::new(watch::Sender::new(Arc::new(offered)));
         Ok(Self { shared, sessions, offered })
     }
 
     /// Offers these workflows from now on. Runs that have begun go on as they began, also those of workflows that are
-    /// not there any more.
+    /// not there any more. Clients are told of a change if they could be shown another list; the same definitions
+    /// again change nothing.
     ///
     /// # Errors
     /// As [`Self::new`]; then everything stays as it was.
     pub fn replace(&self, definitions: Definitions) -> Result<(), WorkflowError> {
-        offered::check(&definitions, &self.shared.composer)?;
-        self.offered.send_modify(|offered| {
-            let number = offered.number.saturating_add(1);
+        offered::check(&definitions, &self.shared.runs.composer)?;
+        self.offered.send_if_modified(|offered| {
+            if offered.is_of(&definitions) {
+                return false;
+            }
+            let number = offered.number.saturating_add(offered.shows_others(&definitions).into());
             *offered = Arc::new(Offered::new(number, definitions, &self.shared));
+            true
         });
         Ok(())
     }
@@ -76,13 +84,13 @@ impl LiveWorkflows {
     pub fn status(&self, caller: &Caller, exchange: &Exchange) -> Vec<WorkflowStatus> {
         let offered = self.offered();
         let outlook = self.shared.outlook(caller, &exchange.session);
-        offered.definitions.values().map(|workflow| status::of(workflow, &offered, &outlook)).collect()
+        offered.definitions.iter().map(|workflow| status::of(workflow, &offered, &outlook)).collect()
     }
 
     /// Cancels all runs, those included that wait for a client, takes no more, and waits until none is left.
     pub async fn close(&self) {
-        self.shared.suspended.cancel_where(|_| true);
-        self.shared.composer.close().await;
+        self.shared.runs.suspended.close();
+        self.shared.runs.composer.close().await;
     }
 
     fn offered(&self) -> Arc<Offered> {

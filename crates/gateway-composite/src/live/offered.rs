@@ -4,9 +4,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use gateway_domain::{Dispatcher, Era};
+
 use super::{
     availability::{Hidden, Outlook},
-    executor::{Calls, Executor},
+    executor::Executor,
     merged::{Merged, Shown},
     shared::Shared,
 };
@@ -16,7 +18,7 @@ use crate::{
     error::WorkflowError,
     plan::{Act, Workflow},
     run::Composer,
-    tools::{Definitions, filter_workflow_defs_for_session},
+    tools::{Definitions, tool_of},
 };
 
 /// How many warnings there are at most about one set of definitions: what a workflow's tools say may change all the
@@ -28,29 +30,48 @@ pub(super) struct Offered {
     /// How often there were others before.
     pub(super) number: u64,
     pub(super) definitions: Definitions,
-    pub(super) calls: Decorator<Calls>,
+    pub(super) calls: Decorator<Arc<dyn Dispatcher>>,
     pub(super) merged: Merged,
     warned: Mutex<BTreeSet<(Arc<str>, String)>>,
 }
 
 impl Offered {
     pub(super) fn new(number: u64, definitions: Definitions, shared: &Arc<Shared>) -> Self {
-        // By the names that they are shown and called by.
-        let named = |workflow: Arc<Workflow>| (workflow.definition().name.clone(), workflow);
-        let definitions: Definitions = definitions.into_values().map(named).collect();
-        let executor = |(name, workflow): (&Arc<str>, &Arc<Workflow>)| {
-            let executor = Executor::new(shared, name, Some(workflow.clone()));
-            (name.clone(), Arc::new(executor) as Arc<dyn WorkflowExecutor>)
+        let executor = |workflow: &Arc<Workflow>| {
+            let executor: Arc<dyn WorkflowExecutor> = Arc::new(Executor::new(shared, workflow));
+            (workflow.definition().name.clone(), executor)
         };
         let executors: Vec<_> = definitions.iter().map(executor).collect();
         let calls = Decorator::new(shared.calls.clone(), [], executors);
         Self { number, definitions, calls, merged: Merged::default(), warned: Mutex::default() }
     }
 
+    /// Whether these are the same.
+    pub(super) fn is_of(&self, definitions: &Definitions) -> bool {
+        let same = |(ours, other): (&Arc<Workflow>, &Arc<Workflow>)| ours.definition() == other.definition();
+        self.definitions.len() == definitions.len()
+            && self.definitions.iter().zip(definitions.iter()).all(same)
+    }
+
+    /// Whether somebody could be shown something else of these: other tools, or the same to others, since they are
+    /// shown to who has all that their steps call.
+    pub(super) fn shows_others(&self, definitions: &Definitions) -> bool {
+        let same = |(ours, other): (&Arc<Workflow>, &Arc<Workflow>)| {
+            let references = |workflow: &Workflow| -> BTreeSet<Arc<str>> {
+                workflow.tools().map(|(_, tool)| tool.clone()).collect()
+            };
+            let rendered = |workflow: &Workflow| {
+                tool_of(workflow, None).render(&workflow.definition().name, Era::Modern)
+            };
+            references(ours) == references(other) && rendered(ours) == rendered(other)
+        };
+        self.definitions.len() != definitions.len()
+            || !self.definitions.iter().zip(definitions.iter()).all(same)
+    }
+
     /// The workflows that somebody can use, by name, with what their tools allow to be said of them.
     pub(super) fn visible(&self, outlook: &Outlook<'_>) -> Vec<Shown> {
-        let runnable = filter_workflow_defs_for_session(&self.definitions, Some(&outlook.tools));
-        let visible = runnable.values().filter_map(|workflow| match outlook.of(workflow) {
+        let visible = self.definitions.iter().filter_map(|workflow| match outlook.of(workflow) {
             Ok(floor) => Some((workflow.clone(), floor)),
             Err(hidden) => {
                 self.warn(&workflow.definition().name, &hidden);
@@ -82,7 +103,7 @@ impl fmt::Debug for Offered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Offered")
             .field("number", &self.number)
-            .field("workflows", &self.definitions.keys())
+            .field("workflows", &self.definitions.names().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }
@@ -95,7 +116,7 @@ pub(super) fn check(definitions: &Definitions, composer: &Composer) -> Result<()
     if composer.config.can_ask {
         return Ok(());
     }
-    let errors = definitions.values().flat_map(|workflow| unaskable(workflow));
+    let errors = definitions.iter().flat_map(|workflow| unaskable(workflow));
     DefinitionErrors::of(errors).map_or(Ok(()), |errors| Err(WorkflowError::InvalidDefinition(errors)))
 }
 

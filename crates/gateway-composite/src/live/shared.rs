@@ -1,16 +1,16 @@
 use std::{fmt, sync::Arc};
 
-use gateway_domain::{Caller, Directory, SessionKey};
+use gateway_domain::{Caller, Directory, Dispatcher, SessionKey};
 
-use super::{availability::Outlook, executor::Calls, suspended::Suspended};
-use crate::{run::Composer, tools::SessionTools};
+use super::availability::Outlook;
+use crate::{decorator::Runs, tools::SessionTools};
 
 /// What outlives a replacement of the definitions.
 pub(super) struct Shared {
     pub(super) directory: Arc<dyn Directory>,
-    pub(super) calls: Calls,
-    pub(super) composer: Composer,
-    pub(super) suspended: Arc<Suspended>,
+    /// What answers calls that are no workflow's.
+    pub(super) calls: Arc<dyn Dispatcher>,
+    pub(super) runs: Runs,
 }
 
 impl Shared {
@@ -26,6 +26,6 @@ impl Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("composer", &self.composer).finish_non_exhaustive()
+        f.debug_struct("Shared").field("runs", &self.runs).finish_non_exhaustive()
     }
 }

@@ -1,17 +1,15 @@
 use std::sync::Arc;
 
-use gateway_domain::{
-    DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR, OfferedTool, View,
-};
+use gateway_domain::{DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR, View};
 
 use super::{
     availability::{Hidden, Outlook},
     offered::Offered,
 };
 use crate::{
-    definition::{ErrorAction, OnError},
+    definition::{ErrorAction, OnError, nearest},
     plan::{Act, PlannedStep, Workflow},
-    tools::{find, hint_of, split},
+    tools::{find, is_repeatable, split},
 };
 
 /// A workflow for one caller (C-W23).
@@ -56,7 +54,9 @@ fn told(hidden: &Hidden, offered: &Offered, outlook: &Outlook<'_>) -> Remark {
         }
         Hidden::Contradiction(sentence) => Remark {
             step: None,
-            text: format!("its annotations say that it is safer than its tools are: {sentence}"),
+            text: format!(
+                "its annotations say that it is safer than its tools are: {sentence}; leave those hints out"
+            ),
         },
         Hidden::Conflict => Remark {
             step: None,
@@ -67,7 +67,7 @@ fn told(hidden: &Hidden, offered: &Offered, outlook: &Outlook<'_>) -> Remark {
 }
 
 fn why_missing(written: &str, offered: &Offered, outlook: &Outlook<'_>) -> String {
-    if offered.definitions.contains_key(written) {
+    if offered.definitions.contains(written) {
         return "that is a workflow, and workflows cannot call workflows; write its steps here instead"
             .to_owned();
     }
@@ -82,9 +82,21 @@ fn why_missing(written: &str, offered: &Offered, outlook: &Outlook<'_>) -> Strin
         Some(DownstreamStatus { state: DownstreamState::Disabled, .. }) => {
             format!("downstream `{name}` is disabled")
         }
-        None if !has_view(outlook, name) => format!("there is no downstream `{name}`"),
-        _ => format!("downstream `{name}` has no such tool for this caller"),
+        None if !has_view(outlook, name) => {
+            format!("there is no downstream `{name}`{}", meant(outlook, name))
+        }
+        _ => format!(
+            "downstream `{name}` does not offer it to this caller; check its name, and `tools` of `{name}` (`deny`, \
+             `allow`, `workflows`)"
+        ),
     }
+}
+
+/// The downstream that may have been meant, as the end of a sentence.
+fn meant(outlook: &Outlook<'_>, name: &str) -> String {
+    let downstreams = outlook.directory.downstreams();
+    let names: Vec<_> = downstreams.iter().map(|status| status.name.as_str()).collect();
+    nearest(name, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 fn has_view(outlook: &Outlook<'_>, name: &str) -> bool {
@@ -100,7 +112,7 @@ fn remarks(step: &PlannedStep, outlook: &Outlook<'_>) -> Vec<Remark> {
     };
     let Some(found) = find(&outlook.tools, written) else { return Vec::new() };
     let mut texts = Vec::new();
-    if on_errors.iter().any(|on_error| retries_in_doubt(on_error)) && !may_be_repeated(&found.offered) {
+    if on_errors.iter().any(|on_error| retries_in_doubt(on_error)) && !is_repeatable(&found.offered) {
         texts.push(format!(
             "`{written}` is declared neither read-only nor idempotent, so it is tried again only if a call certainly \
              did not run; set `retryUnsafe` if it may run twice"
@@ -114,8 +126,4 @@ fn remarks(step: &PlannedStep, outlook: &Outlook<'_>) -> Vec<Remark> {
 
 fn retries_in_doubt(on_error: &OnError) -> bool {
     on_error.action == ErrorAction::Retry && !on_error.retry_unsafe
-}
-
-fn may_be_repeated(offered: &OfferedTool) -> bool {
-    ["readOnlyHint", "idempotentHint"].iter().any(|hint| hint_of(offered, hint) == Some(true))
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gateway_domain::{ClientCapabilities, Event, EventSink, Exchange, RawObject};
 
 /// A workflow waits for its steps: none of them may become a task that goes on by itself.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
+const TASKS: &str = gateway_domain::TASKS_EXTENSION;
 
 /// The circumstances of a run: those of the latest request that belongs to it. Clones share them.
 #[derive(Clone)]

@@ -39,7 +39,8 @@ pub struct ComposerConfig {
     pub max_time: Duration,
     /// Whether there is anybody who can put questions to clients (C-40). Yes.
     pub can_ask: bool,
-    /// Whether a question that a step's tool asks is shown with the tool's downstream in front. Yes.
+    /// Whether a question is shown with who asks in front: the workflow, or the downstream that a step calls. Whoever
+    /// passes on what a workflow asks adds nothing. Yes.
     pub label_questions: bool,
 }
 

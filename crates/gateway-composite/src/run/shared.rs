@@ -8,10 +8,13 @@ use super::{
     calling::{Calling, Calls},
     circumstances::Circumstances,
     desk::Desk,
-    pinned::Pinned,
     progress::Progress,
 };
-use crate::{error::StepError, plan::Workflow, tools::Found};
+use crate::{
+    error::StepError,
+    plan::Workflow,
+    tools::{Found, Pinned},
+};
 
 /// What the steps of one run share.
 pub(crate) struct Shared {

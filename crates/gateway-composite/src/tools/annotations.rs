@@ -1,6 +1,6 @@
 use gateway_domain::{OfferedTool, RawJson, RawObject};
 
-use super::{RoutingTable, find};
+use super::Pinned;
 use crate::{definition::Annotations, plan::Workflow};
 
 /// What the tools of a workflow allow to be said of it (C-20). That it may be repeated never follows from that its
@@ -17,8 +17,8 @@ impl Floor {
     const UNKNOWN: Self = Self { read_only: false, destructive: true, open_world: true };
 
     /// `None`: there are no tools.
-    pub(crate) fn of(workflow: &Workflow, table: &dyn RoutingTable) -> Option<Self> {
-        let each = workflow.tools().map(|(_, tool)| Self::of_reference(table, tool));
+    pub(crate) fn of(workflow: &Workflow, tools: &Pinned) -> Option<Self> {
+        let each = workflow.tools().map(|(_, tool)| Self::of_reference(tools, tool));
         each.reduce(|all, one| Self {
             read_only: all.read_only && one.read_only,
             destructive: all.destructive || one.destructive,
@@ -26,8 +26,8 @@ impl Floor {
         })
     }
 
-    fn of_reference(table: &dyn RoutingTable, written: &str) -> Self {
-        find(table, written).map_or(Self::UNKNOWN, |found| Self::of_tool(&found.offered))
+    fn of_reference(tools: &Pinned, written: &str) -> Self {
+        tools.get(written).map_or(Self::UNKNOWN, |found| Self::of_tool(&found.offered))
     }
 
     /// A tool that only reads has said that it destroys nothing: the protocol gives `destructiveHint` no meaning
@@ -44,8 +44,13 @@ impl Floor {
 }
 
 /// What a tool says of itself; `None` if it does not, or in a way that cannot be read.
-pub(crate) fn hint_of(offered: &OfferedTool, hint: &str) -> Option<bool> {
+fn hint_of(offered: &OfferedTool, hint: &str) -> Option<bool> {
     RawObject::try_from(offered.tool.annotations()?).ok()?.get(hint)?.to_bool()
+}
+
+/// Whether a tool is declared read-only or idempotent: calling it twice does no more than calling it once (C-W13).
+pub(crate) fn is_repeatable(offered: &OfferedTool) -> bool {
+    ["readOnlyHint", "idempotentHint"].iter().any(|hint| hint_of(offered, hint) == Some(true))
 }
 
 /// The annotations that clients are shown: the author's, and for the rest those of the tools (C-21).
@@ -67,7 +72,7 @@ pub(super) fn shown(explicit: Option<&Annotations>, floor: Option<Floor>) -> Opt
 }
 
 /// What a workflow says of itself that is safer than its tools are, as a sentence that names them (C-22).
-pub(crate) fn contradiction(workflow: &Workflow, table: &dyn RoutingTable) -> Option<String> {
+pub(crate) fn contradiction(workflow: &Workflow, tools: &Pinned) -> Option<String> {
     let explicit = workflow.definition().annotations.as_ref()?;
     type IsUnsafe = fn(Floor) -> bool;
     let claims: [(bool, &str, IsUnsafe); 3] = [
@@ -77,8 +82,8 @@ pub(crate) fn contradiction(workflow: &Workflow, table: &dyn RoutingTable) -> Op
     ];
     let claims = claims.into_iter().filter(|(is_made, ..)| *is_made);
     let refuted = claims.filter_map(|(_, claim, is_unsafe)| {
-        let tools = tools_that(workflow, |tool| is_unsafe(Floor::of_reference(table, tool)));
-        (!tools.is_empty()).then(|| format!("{claim}, which does not hold for {}", tools.join(", ")))
+        let of = tools_that(workflow, |tool| is_unsafe(Floor::of_reference(tools, tool)));
+        (!of.is_empty()).then(|| format!("{claim}, which does not hold for {}", of.join(", ")))
     });
     let refuted: Vec<_> = refuted.collect();
     (!refuted.is_empty()).then(|| refuted.join("; "))

@@ -4,16 +4,14 @@ use gateway_domain::{RawJson, RawObject, Tool};
 
 use super::{Definitions, Floor, annotations::shown};
 use crate::{
-    definition::{Output, OutputProperty, OutputType, OutputValue},
+    definition::{Output, OutputProperty, OutputValue},
     plan::Workflow,
 };
 
 /// One tool for each workflow, in the order of their names, with the annotations that its author gave (C-1 to C-4,
 /// C-W9).
 pub fn convert_workflow_defs_to_tools(definitions: &Definitions) -> Vec<Tool> {
-    let mut tools: Vec<_> = definitions.values().map(|workflow| tool_of(workflow, None)).collect();
-    tools.sort_by(|a, b| a.name().cmp(b.name()));
-    tools
+    definitions.iter().map(|workflow| tool_of(workflow, None)).collect()
 }
 
 /// The tool for a workflow; what its author does not say of it, its own tools do (C-21).
@@ -48,7 +46,7 @@ fn properties(properties: &[(Arc<str>, OutputProperty)]) -> RawObject {
 }
 
 fn described(property: &OutputProperty) -> RawObject {
-    let schema = of_type(word(property.kind));
+    let schema = of_type(property.kind.as_str());
     let schema = with(&schema, "description", &RawJson::string(&property.description));
     match &property.value {
         OutputValue::Template(_) => schema,
@@ -62,15 +60,4 @@ fn of_type(word: &str) -> RawObject {
 
 fn with(object: &RawObject, member: &str, value: &RawJson) -> RawObject {
     RawObject::try_from(object.edit().set(member, value.as_bytes()).finish()).unwrap_or_default()
-}
-
-fn word(kind: OutputType) -> &'static str {
-    match kind {
-        OutputType::String => "string",
-        OutputType::Integer => "integer",
-        OutputType::Number => "number",
-        OutputType::Boolean => "boolean",
-        OutputType::Object => "object",
-        OutputType::Array => "array",
-    }
 }

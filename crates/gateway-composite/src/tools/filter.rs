@@ -8,11 +8,10 @@ pub fn filter_workflow_defs_for_session<'a>(
     definitions: &'a Definitions,
     table: Option<&dyn RoutingTable>,
 ) -> Cow<'a, Definitions> {
-    if definitions.values().all(|workflow| can_run(workflow, table)) {
+    if definitions.iter().all(|workflow| can_run(workflow, table)) {
         return Cow::Borrowed(definitions);
     }
-    let kept = definitions.iter().filter(|(_, workflow)| can_run(workflow, table));
-    Cow::Owned(kept.map(|(name, workflow)| (name.clone(), workflow.clone())).collect())
+    Cow::Owned(definitions.filtered(|workflow| can_run(workflow, table)))
 }
 
 fn can_run(workflow: &Workflow, table: Option<&dyn RoutingTable>) -> bool {

@@ -3,27 +3,25 @@
 mod annotations;
 mod conflict;
 mod convert;
+mod definitions;
 mod filter;
+mod pinned;
 mod reference;
 mod table;
 
-use std::{collections::BTreeMap, sync::Arc};
-
 pub(crate) use self::{
-    annotations::{Floor, contradiction, hint_of},
+    annotations::{Floor, contradiction, is_repeatable},
     convert::tool_of,
+    pinned::Pinned,
     reference::{Found, find, split},
 };
 pub use self::{
     conflict::{ToolNameConflict, validate_no_tool_conflicts},
     convert::convert_workflow_defs_to_tools,
+    definitions::{Definitions, DuplicateWorkflow},
     filter::filter_workflow_defs_for_session,
     table::{RoutingTable, SessionTools},
 };
-use crate::plan::Workflow;
-
-/// Workflows by name.
-pub type Definitions = BTreeMap<Arc<str>, Arc<Workflow>>;
 
 #[cfg(test)]
 mod tests;

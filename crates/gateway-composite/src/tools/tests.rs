@@ -2,6 +2,7 @@ use gateway_domain::{Catalog, CatalogEntry, RawJson, RawObject, Tool};
 
 use super::*;
 use crate::definition::WorkflowDefinition;
+use crate::plan::Workflow;
 
 fn catalog(tools: &[(&str, &str, &str, &str)]) -> Catalog {
     let entry = |(downstream, original, name, annotations): &(&str, &str, &str, &str)| {
@@ -87,6 +88,10 @@ fn annotated() -> Catalog {
     ])
 }
 
+fn floor_of(workflow: &Workflow) -> Option<Floor> {
+    Floor::of(workflow, &Pinned::of(workflow, &annotated()))
+}
+
 #[test]
 fn a_workflow_is_as_safe_as_the_least_safe_of_its_tools() {
     let unsafe_in_all = (false, true, true);
@@ -103,10 +108,10 @@ fn a_workflow_is_as_safe_as_the_least_safe_of_its_tools() {
         (&["d__doubled"], unsafe_in_all),
         (&["d__safe", "d__unknown"], unsafe_in_all),
     ] {
-        let floor = Floor::of(&workflow(tools, "{}"), &annotated()).expect("it has tools");
+        let floor = floor_of(&workflow(tools, "{}")).expect("it has tools");
         assert_eq!((floor.read_only, floor.destructive, floor.open_world), expected, "of {tools:?}");
     }
-    assert_eq!(Floor::of(&workflow(&[], "{}"), &annotated()), None);
+    assert_eq!(floor_of(&workflow(&[], "{}")), None);
 }
 
 #[test]
@@ -164,7 +169,8 @@ fn a_claim_to_be_safer_than_the_tools_is_a_contradiction_that_names_them() {
             ),
         ),
     ] {
-        let found = contradiction(&workflow(tools, annotations), &annotated());
+        let workflow = workflow(tools, annotations);
+        let found = contradiction(&workflow, &Pinned::of(&workflow, &annotated()));
         assert_eq!(found.as_deref(), expected, "of {tools:?}");
     }
 }

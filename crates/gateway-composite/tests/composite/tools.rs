@@ -21,11 +21,11 @@ fn load(text: &str) -> Arc<Workflow> {
 }
 
 fn definitions(texts: &[&str]) -> Definitions {
-    texts.iter().map(|text| load(text)).map(|w| (w.definition().name.clone(), w)).collect()
+    Definitions::of(texts.iter().map(|text| load(text))).expect("each name is one workflow's")
 }
 
 fn names(definitions: &Definitions) -> Vec<&str> {
-    definitions.keys().map(|name| &**name).collect()
+    definitions.names().map(|name| &**name).collect()
 }
 
 fn calling(name: &str, tools: &[&str]) -> String {
@@ -93,15 +93,7 @@ fn tools_stand_in_the_order_of_their_names() {
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
     let tools = convert_workflow_defs_to_tools(&definitions(&texts));
     assert_eq!(tools.iter().map(Tool::name).collect::<Vec<_>>(), ["a", "a-1", "b", "c"]);
-    // Also where somebody has put them under other keys.
-    let keys = ["z", "y", "x"];
-    let other = keys
-        .iter()
-        .zip(["a", "b", "c"])
-        .map(|(key, name)| (Arc::from(*key), load(&calling(name, &["d__t"]))));
-    let tools = convert_workflow_defs_to_tools(&other.collect());
-    assert_eq!(tools.iter().map(Tool::name).collect::<Vec<_>>(), ["a", "b", "c"]);
-    assert!(convert_workflow_defs_to_tools(&Definitions::new()).is_empty());
+    assert!(convert_workflow_defs_to_tools(&Definitions::default()).is_empty());
 }
 
 fn table() -> Catalog {
@@ -161,7 +153,7 @@ fn where_nothing_is_left_out_the_same_is_given_back() {
             matches!(filter_workflow_defs_for_session(&all, Some(&table)), Cow::Borrowed(same) if std::ptr::eq(same, &all))
         );
     }
-    let none = Definitions::new();
+    let none = Definitions::default();
     assert!(matches!(filter_workflow_defs_for_session(&none, None), Cow::Borrowed(_)));
 }
 
@@ -184,4 +176,11 @@ fn all_names_that_stand_on_both_sides_are_told() {
     assert!(validate_no_tool_conflicts(&aliased, &tools(&["own"])).is_ok());
     let conflict = validate_no_tool_conflicts(&aliased, &tools(&["shown"])).expect_err("both are `shown`");
     assert_eq!(conflict.to_string(), "workflows have the names of tools: shown");
+}
+
+#[test]
+fn two_workflows_of_one_name_are_an_error() {
+    let twice = [load(&calling("w", &["files__read"])), load(&calling("w", &["files__write"]))];
+    let error = Definitions::of(twice).expect_err("the name stands twice");
+    assert_eq!(error.to_string(), "there are two workflows `w`; give one of them another name");
 }

@@ -6,6 +6,8 @@ mod directory;
 mod downstream;
 mod observer;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 pub use self::{
@@ -25,6 +27,14 @@ use crate::{Call, Caller, Error, Outcome, ParkId, SessionKey};
 pub trait Dispatcher: Send + Sync {
     /// Answers one call.
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error>;
+}
+
+/// A shared dispatcher is one.
+#[async_trait]
+impl<D: Dispatcher + ?Sized> Dispatcher for Arc<D> {
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        (**self).dispatch(call).await
+    }
 }
 
 /// Lets go of what a client's session holds.

@@ -95,20 +95,6 @@ pub(super) fn moved(error: &PeerError) -> RawJson {
     error.raw.edit().set("code", code::INTERNAL_ERROR.to_string()).set("data", data).finish()
 }
 
-/// The questions of a 2025-11-25 server that fails a call for want of them (-32042), as one that asks them: each
-/// keyed, and without the id that only that revision has. `None` if it names none.
-pub fn url_questions(error: &PeerError) -> Option<RawObject> {
-    let listed = error.raw.get_object("data")?.get("elicitations")?.elements(32)?;
-    let mut asked = RawObject::empty();
-    for (place, params) in listed.into_iter().enumerate() {
-        let params = RawObject::try_from(params).ok()?;
-        let params = params.edit().remove("elicitationId").set("mode", br#""url""#).finish();
-        let question = format!(r#"{{"method":"elicitation/create","params":{params}}}"#);
-        asked = RawObject::try_from(asked.edit().set(&format!("q{}", place + 1), question).finish()).ok()?;
-    }
-    (!asked.is_empty()).then_some(asked)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,26 +209,6 @@ mod tests {
             let given = PeerError::new(object(&format!(r#"{{"code":-32002,"message":"m"{data}}}"#))).unwrap();
             let expected = format!(r#"{{"code":-32602,"message":"m"{expected}}}"#);
             assert_eq!(error(&read, &given).as_str(), expected);
-        }
-    }
-
-    #[test]
-    fn what_a_url_is_needed_for_is_asked() {
-        let one = r#"{"elicitationId":"e","mode":"url","message":"m","url":"https://x"}"#;
-        for (data, expected) in [
-            (
-                format!(r#"{{"elicitations":[{one}]}}"#),
-                Some(
-                    r#"{"q1":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://x"}}}"#,
-                ),
-            ),
-            (r#"{"elicitations":[]}"#.to_owned(), None),
-            (r#"{"elicitations":[1]}"#.to_owned(), None),
-            ("{}".to_owned(), None),
-        ] {
-            let given = object(&format!(r#"{{"code":-32042,"message":"m","data":{data}}}"#));
-            let asked = url_questions(&PeerError::new(given).unwrap());
-            assert_eq!(asked.as_ref().map(RawObject::as_str), expected, "for {data}");
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Questions to clients of 2026-07-28 (protocol.md §13): the answer to a request says what is missing, and the same
 //! request with the answers goes on where it was. What it goes on with is sealed and kept by the client.
 
-use std::time::SystemTime;
+use std::{borrow::Cow, collections::BTreeSet, time::SystemTime};
 
 use gateway_domain::{
-    Asker, Call, CallerError, ClientCapabilities, DownstreamFault, Error, FollowUp, InputRequired,
-    InternalError, JsonKind, Outcome, Params, PeerError, RawJson, RawObject, SessionKey, State, Subject,
-    View,
+    Ability, Asker, Call, CallerError, ClientCapabilities, DownstreamFault, Error, FollowUp, InputRequired,
+    InternalError, JsonKind, Outcome, Params, PeerError, Question, RawJson, RawObject, SessionKey, State,
+    Subject, View,
 };
-use gateway_protocol::{RequestId, Revision, code, convert, meta, method};
+use gateway_protocol::{RequestId, Revision, code, meta};
 
 use super::{
     Answer, Visit,
     answer::{answered, extended},
     failed,
-    interview::{MOST_QUESTIONS, TOO_MANY_QUESTIONS},
+    interview::{MOST_QUESTIONS, NO_QUESTION, TOO_MANY_QUESTIONS, is_shown},
     request::{Manner, Unfit},
     task,
 };
@@ -143,7 +143,7 @@ impl Round {
 
     /// The questions of a downstream that fails the call for want of a visit to a URL; `None` if it names none.
     fn visits(&self, error: &PeerError) -> Option<Result<InputRequired, CallerError>> {
-        let requests = convert::modern::url_questions(error)?;
+        let requests = error.visits()?;
         if !self.declared.elicits_urls() {
             return Some(Err(missing(r#"{"elicitation":{"url":{}}}"#)));
         }
@@ -175,69 +175,78 @@ impl Round {
         lacks.then(|| required.raw().clone())
     }
 
-    /// The answer that asks, if the client can be asked this.
+    /// The answer that asks, if the client can be asked this; else nothing waits for it any more.
     fn ask(&self, visit: &Visit, id: &RequestId, required: InputRequired) -> Result<Answer, Error> {
         let InputRequired { asker, requests, state } = required;
-        let asked = match &requests {
+        let opened = Opened { asker, state };
+        let answer = self.question(visit, id, requests.as_ref(), &opened);
+        if answer.is_err() {
+            visit.abandon(&opened.state);
+        }
+        answer
+    }
+
+    fn question(
+        &self,
+        visit: &Visit,
+        id: &RequestId,
+        requests: Option<&RawObject>,
+        opened: &Opened,
+    ) -> Result<Answer, Error> {
+        let asked = match requests {
             Some(requests) => {
-                if let Err(error) = self.check(requests, asker.as_ref()) {
-                    visit.abandon(&state);
-                    return Err(error);
-                }
+                let questions = self.questions(requests, opened.asker.as_ref())?;
                 let is_labelled = visit.rules.config.label_questions && matches!(visit.view, View::All);
-                let label = asker.as_ref().filter(|_| is_labelled).map(Asker::to_string);
-                let questions = shown(requests, label.as_deref());
-                format!(r#","inputRequests":{questions}"#)
+                let label = opened.asker.as_ref().filter(|asker| is_labelled && is_shown(asker));
+                format!(r#","inputRequests":{}"#, shown(requests, &questions, label))
             }
             None => String::new(),
         };
         let lasts = visit.rules.config.limits.question_time;
-        let opened = Opened { asker, state };
-        let state = visit.rules.seal.state(&opened, &self.binding(visit), SystemTime::now(), lasts)?;
+        let state = visit.rules.seal.state(opened, &self.binding(visit), SystemTime::now(), lasts)?;
         let object =
             format!(r#"{{"resultType":"input_required"{asked},"requestState":{}}}"#, RawJson::string(&state));
         let object = RawJson::parse(object).map_err(|_| InternalError { what: "a question is no JSON" })?;
         Ok(extended(id, object, &visit.rules.config.identity))
     }
 
-    /// Whether the client has declared that it can be asked all this (protocol.md §13).
-    fn check(&self, requests: &RawObject, asker: Option<&Asker>) -> Result<(), Error> {
+    /// What is asked by key, if the client has declared that it can be asked all this (protocol.md §13).
+    fn questions(
+        &self,
+        requests: &RawObject,
+        asker: Option<&Asker>,
+    ) -> Result<Vec<(String, Question)>, Error> {
         if requests.iter().nth(MOST_QUESTIONS).is_some() {
             return Err(nonsense(asker, TOO_MANY_QUESTIONS));
         }
-        let can = &self.capabilities;
-        let (mut roots, mut sampling, mut tools, mut form, mut url) = (false, false, false, false, false);
-        for (_, question) in requests.iter() {
-            let question = RawObject::try_from(question).unwrap_or_default();
-            let params = question.get_object("params").unwrap_or_default();
-            match question.get_text("method").as_deref() {
-                Some(method::ROOTS_LIST) => roots |= !can.has_roots(),
-                Some(method::SAMPLE) => {
-                    sampling |= !can.samples();
-                    let uses = params.contains("tools") || params.contains("toolChoice");
-                    tools |= uses && !can.samples_with_tools();
-                }
-                Some(method::ELICIT) if params.get_text("mode").as_deref() == Some("url") => {
-                    url |= !can.elicits_urls();
-                }
-                Some(method::ELICIT) => form |= !can.elicits_forms(),
-                _ => return Err(nonsense(asker, "it asks what no client is asked")),
-            }
+        let read = |(key, request): (Cow<'_, str>, _)| Some((key.into_owned(), Question::read(request)?));
+        let questions: Option<Vec<_>> = requests.iter().map(read).collect();
+        let questions = questions.ok_or_else(|| nonsense(asker, NO_QUESTION))?;
+        let lacking = questions.iter().filter_map(|(_, question)| question.lacking(&self.capabilities));
+        match required(&lacking.collect()) {
+            Some(required) => Err(missing(&required).into()),
+            None => Ok(questions),
         }
-        let mut lacking = Vec::new();
-        if roots {
-            lacking.push(r#""roots":{}"#.to_owned());
-        }
-        if sampling || tools {
-            lacking.push(format!(r#""sampling":{}"#, if tools { r#"{"tools":{}}"# } else { "{}" }));
-        }
-        if form || url {
-            let modes = [(form, r#""form":{}"#), (url, r#""url":{}"#)];
-            let modes: Vec<_> = modes.into_iter().filter(|(lacks, _)| *lacks).map(|(_, mode)| mode).collect();
-            lacking.push(format!(r#""elicitation":{{{}}}"#, modes.join(",")));
-        }
-        if lacking.is_empty() { Ok(()) } else { Err(missing(&format!("{{{}}}", lacking.join(","))).into()) }
     }
+}
+
+/// What a client would have to declare, written as it would; `None`: it has declared all.
+fn required(lacking: &BTreeSet<Ability>) -> Option<String> {
+    let mut members = Vec::new();
+    if lacking.contains(&Ability::Roots) {
+        members.push(r#""roots":{}"#.to_owned());
+    }
+    let uses_tools = lacking.contains(&Ability::SamplingWithTools);
+    if uses_tools || lacking.contains(&Ability::Sampling) {
+        members.push(format!(r#""sampling":{}"#, if uses_tools { r#"{"tools":{}}"# } else { "{}" }));
+    }
+    let modes = [(Ability::Forms, r#""form":{}"#), (Ability::Urls, r#""url":{}"#)];
+    let modes: Vec<_> =
+        modes.into_iter().filter(|(mode, _)| lacking.contains(mode)).map(|(_, it)| it).collect();
+    if !modes.is_empty() {
+        members.push(format!(r#""elicitation":{{{}}}"#, modes.join(",")));
+    }
+    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
 
 fn missing(required: &str) -> CallerError {
@@ -284,22 +293,14 @@ fn accepted(responses: &RawObject) -> Result<(), CallerError> {
 }
 
 /// The questions as this era has them, with who asks in front of what a user reads.
-fn shown(requests: &RawObject, label: Option<&str>) -> RawJson {
-    let mut edit = requests.edit();
-    for (key, question) in requests.iter() {
-        let Ok(question) = RawObject::try_from(question) else { continue };
-        let Some(params) = question.get_object("params") else { continue };
-        if question.get_text("method").as_deref() != Some(method::ELICIT) {
-            continue;
-        }
-        let mut changed = params.edit().remove("elicitationId");
-        if let (Some(label), Some(message)) = (label, params.get_text("message")) {
-            changed = changed.set("message", RawJson::string(&format!("[{label}] {message}")).as_bytes());
-        }
-        if !changed.is_unchanged() {
-            let question = question.edit().set("params", changed.finish().as_bytes()).finish();
-            edit = edit.set(&key, question.as_bytes());
-        }
-    }
-    edit.finish()
+fn shown(requests: &RawObject, questions: &[(String, Question)], label: Option<&Asker>) -> RawJson {
+    let elicitations = questions.iter().filter(|(_, question)| question.is_elicitation());
+    let shown = elicitations.fold(requests.edit(), |edit, (key, question)| {
+        let plain = question.params().edit().remove("elicitationId");
+        let plain =
+            if plain.is_unchanged() { question.clone() } else { question.with_params(&plain.finish()) };
+        let shown = label.map_or_else(|| plain.clone(), |asker| plain.labelled(asker));
+        if shown == *question { edit } else { edit.set(key, shown.request().raw().as_bytes()) }
+    });
+    shown.finish()
 }

@@ -45,8 +45,9 @@ fn object(text: impl Into<String>) -> RawObject {
 /// What a call of this tool asks.
 fn questions(tool: &str) -> Option<String> {
     Some(match tool {
-        "all" => format!(r#"{{"a":{FORM},"b":{SAMPLE},"c":{ROOTS}}}"#),
-        "form" => format!(r#"{{"q":{FORM}}}"#),
+        "all" | "flow" => format!(r#"{{"a":{FORM},"b":{SAMPLE},"c":{ROOTS}}}"#),
+        "form" | "flow_on_and_on" => format!(r#"{{"q":{FORM}}}"#),
+        "flow_idle" => "{}".to_owned(),
         "titled" => format!(r#"{{"q":{TITLED}}}"#),
         "sample" => format!(r#"{{"q":{SAMPLE}}}"#),
         "url" | "parked" => format!(r#"{{"q":{URL}}}"#),
@@ -97,6 +98,10 @@ impl Dispatcher for Asker {
             // What a URL is for is done a while after the user has agreed.
             "url" | "nothing" => rounds <= 3,
             "parked" => rounds <= 2,
+            "flow_on_and_on" => rounds <= 12,
+            "flow_idle" => true,
+            // What there was no time for is asked again.
+            "flow" => call.follow_up.as_ref().is_some_and(|follow_up| !follow_up.responses.contains("a")),
             _ => false,
         };
         match &call.follow_up {
@@ -110,9 +115,13 @@ impl Dispatcher for Asker {
                 done(follow_up.responses.as_str())
             }
             _ => Ok(Outcome::InputRequired(InputRequired {
-                asker: Some(gateway_domain::Asker::Downstream(files())),
+                asker: Some(match name.starts_with("flow") {
+                    true => gateway_domain::Asker::Workflow("w".into()),
+                    false => gateway_domain::Asker::Downstream(files()),
+                }),
                 requests: Some(object(questions)),
                 state: match &**name {
+                    flow if flow.starts_with("flow") => State::Parked(ParkId("p".into())),
                     "parked" | "lost" | "many" | "over" => State::Parked(ParkId("p".into())),
                     _ => State::Own(gateway_domain::RawJson::string("s")),
                 },
@@ -307,6 +316,60 @@ async fn questions_end_with_their_time_and_with_the_session() {
     assert_eq!(client.delete().await.unwrap().status, 204);
     let last = stream.next().await.unwrap().unwrap();
     assert!(last.contains(r#""kind":"session_closed""#), "{last}");
+}
+
+#[tokio::test]
+async fn a_workflow_goes_on_with_what_a_client_refuses() {
+    let (_, addr) = serve(|_| {}).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let mut stream = client.open("5", "tools/call", &call("flow")).await.unwrap();
+    let no = r#""error":{"code":-1,"message":"User rejected"}"#;
+    for (id, said) in [(1, no), (2, no), (3, r#""result":{"roots":[]}"#)] {
+        let question = stream.next().await.unwrap().unwrap();
+        assert!(question.contains(&format!(r#""id":{id},"method":"#)), "{question}");
+        respond(&client, id, said).await;
+    }
+    let answer = stream.next().await.unwrap().unwrap();
+    let expected =
+        r#""structuredContent":{"a":{"action":"cancel"},"b":{"action":"cancel"},"c":{"roots":[]}}}}"#;
+    assert!(answer.ends_with(expected), "{answer}");
+}
+
+#[tokio::test]
+async fn a_workflow_goes_on_when_a_client_says_nothing() {
+    let (asker, addr) = serve(|config| config.limits.question_time = Duration::from_millis(50)).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let answer = client.request("5", "tools/call", &call("flow")).await.unwrap();
+    assert!(answer.text.ends_with(r#""structuredContent":{"a":{"action":"cancel"}}}}"#), "{}", answer.text);
+    assert_eq!(answer.before.len(), 2, "what there was no time for is not asked: {:?}", answer.before);
+    assert_eq!(asker.declared.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn how_often_a_workflow_gets_on_by_asking_is_for_its_steps_to_bound() {
+    let (_, addr) = serve(|config| config.limits.question_rounds = 1).await;
+    let client = client(addr, "2025-11-25", ALL).await;
+    let mut stream = client.open("5", "tools/call", &call("flow_on_and_on")).await.unwrap();
+    for id in 1..=12 {
+        let question = stream.next().await.unwrap().unwrap();
+        assert!(question.contains(&format!(r#""id":{id},"method":"#)), "{question}");
+        respond(&client, id, r#""result":{"action":"accept"}"#).await;
+    }
+    let answer = stream.next().await.unwrap().unwrap();
+    assert!(answer.contains(r#"{"q":{"action":"accept"}}"#), "{answer}");
+    let answer = client.request("6", "tools/call", &call("flow_idle")).await.unwrap();
+    assert!(answer.text.contains("the call asks too often"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn the_edge_shows_which_downstream_asks_and_leaves_the_rest_to_workflows() {
+    let (_, addr) = serve(|config| config.label_questions = true).await;
+    for (tool, message) in [("form", r#""message":"[files] m""#), ("flow", r#""message":"m""#)] {
+        let client = client(addr, "2025-11-25", ALL).await;
+        let mut stream = client.open("5", "tools/call", &call(tool)).await.unwrap();
+        let question = stream.next().await.unwrap().unwrap();
+        assert!(question.contains(message), "{tool}: {question}");
+    }
 }
 
 #[tokio::test]

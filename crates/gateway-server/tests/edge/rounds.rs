@@ -196,12 +196,12 @@ async fn a_url_that_has_to_be_visited_is_asked_for_and_then_the_call_is_made_afr
     let call = r#""name":"files__x""#;
     server.script([fails(required)]);
     let asked = server.ask("tools/call", call, ALL).await;
-    assert_eq!(asked.result_member("inputRequests").unwrap(), format!(r#"{{"q1":{SHOWN_URL}}}"#));
+    assert_eq!(asked.result_member("inputRequests").unwrap(), format!(r#"{{"url1":{SHOWN_URL}}}"#));
     server.world.asked.lock().unwrap().clear();
     for (action, code) in [("decline", Some(-32603)), ("accept", None)] {
         server.world.script.lock().unwrap().clear();
         server.script([Outcome::Complete(object(COMPLETE))]);
-        let answers = format!(r#""inputResponses":{{"q1":{{"action":"{action}"}}}}"#);
+        let answers = format!(r#""inputResponses":{{"url1":{{"action":"{action}"}}}}"#);
         let again = format!(r#"{call},{answers},"requestState":{}"#, state(&asked));
         assert_eq!(server.ask("tools/call", &again, ALL).await.error_code(), code, "after {action}");
     }

@@ -49,7 +49,7 @@ fn property(value: Value) -> Draft<OutputProperty> {
         Err(problems) => return Draft::left_out(unreadable(), &place, problems),
     };
     members.demand("type");
-    let kind = members.take("type", |kind| kind.word(TYPES));
+    let kind = members.take("type", |kind| kind.word(OutputType::ALL));
     let description = members.take("description", Value::text).unwrap_or_default();
     let template = members.take("value", Value::text);
     let nested = members.draft("properties", properties);
@@ -81,12 +81,3 @@ fn unreadable() -> OutputProperty {
     let value = OutputValue::Template(String::new());
     OutputProperty { kind: OutputType::String, description: String::new(), value, default: None }
 }
-
-const TYPES: &[(&str, OutputType)] = &[
-    ("string", OutputType::String),
-    ("integer", OutputType::Integer),
-    ("number", OutputType::Number),
-    ("boolean", OutputType::Boolean),
-    ("object", OutputType::Object),
-    ("array", OutputType::Array),
-];

@@ -17,7 +17,7 @@ use crate::{
     plan::PlannedCall,
     run::{budget::Held, members::Members, shared::Shared},
     template::{Context, RESULT_LIMIT},
-    tools::Found,
+    tools::{Found, is_repeatable},
 };
 
 /// The members of `_meta` that say where a request stands in a trace (SEP-414).
@@ -66,9 +66,7 @@ impl<'a> ToolCall<'a> {
 
     /// Whether the tool is declared read-only or idempotent: calling it twice does no more than calling it once (C-W13).
     pub(super) fn is_repeatable(&self) -> bool {
-        let annotations = self.found.offered.tool.annotations().and_then(|raw| RawObject::try_from(raw).ok());
-        let says = |hint| annotations.as_ref().and_then(|all| all.get(hint)?.to_bool()) == Some(true);
-        says("readOnlyHint") || says("idempotentHint")
+        is_repeatable(&self.found.offered)
     }
 
     /// Makes the call and answers, through the client, what is asked meanwhile. Cancel-safe: dropping the future

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use gateway_domain::{JsonKind, RawJson, RawObject, printable};
+use gateway_domain::{Asker, JsonKind, Question, RawJson, RawObject, printable};
 use tokio::time::timeout;
 
-use super::{Ending, failed, inquiry::ELICIT};
+use super::{Ending, failed};
 use crate::{
     definition::Handler,
     error::StepError,
@@ -61,9 +61,12 @@ fn requests(shared: &Shared, question: &PlannedQuestion, context: &Context) -> R
         .with("mode", &RawJson::string("form"))
         .with("message", &RawJson::string(&message))
         .with("requestedSchema", question.requested.raw());
-    let method = RawJson::string(ELICIT);
-    let request = Members::new().with("method", &method).with("params", params.finish()?.raw());
-    Members::new().with(KEY, request.finish()?.raw()).finish()
+    let method = RawJson::string(Question::ELICIT);
+    let request = Members::new().with("method", &method).with("params", params.finish()?.raw()).finish()?;
+    let asker = Asker::Workflow(shared.workflow.definition().name.clone());
+    let shown = Question::read(request.raw().clone()).filter(|_| shared.config.label_questions);
+    let shown = shown.map_or(request, |question| question.labelled(&asker).request().clone());
+    Members::new().with(KEY, shown.raw()).finish()
 }
 
 const KEY: &str = "question";

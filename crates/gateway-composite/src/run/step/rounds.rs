@@ -1,11 +1,11 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
-use gateway_domain::{Asker, FollowUp, InputRequired, RawJson, RawObject, State};
+use gateway_domain::{Asker, FollowUp, InputRequired, Question, RawJson, RawObject, State};
 use tokio::time::sleep;
 
 use super::{
     call::ToolCall,
-    inquiry::{MOST_QUESTIONS, is_accepted, labelled, obstacle, url},
+    inquiry::{MOST_QUESTIONS, is_accepted, obstacle, url},
     parked::{Parked, Reply},
 };
 use crate::{error::StepError, run::members::Members};
@@ -104,19 +104,28 @@ impl<'a> Rounds<'a> {
         let exchange = shared.exchange();
         let can = exchange.here();
         let mut shown = requests.edit();
+        let mut questions = Vec::new();
         for (key, request) in requests.iter() {
-            let request = RawObject::try_from(request).ok();
-            let request =
-                request.ok_or_else(|| self.call.useless("asks with something that is no request"))?;
-            if let Some(reason) = obstacle(&can, &request) {
+            let question = Question::read(request);
+            let question = question.ok_or_else(|| self.call.useless("asks what no client is asked"))?;
+            if let Some(reason) = obstacle(&can, &question) {
                 return Err(self.call.useless(reason));
             }
-            if let Some(request) = labelled(asker, &request).filter(|_| shared.config.label_questions) {
-                shown = shown.set(&key, request.as_bytes());
+            // To the client the workflow asks, so it is for the run to say who does.
+            if shared.config.label_questions && question.is_elicitation() {
+                shown = shown.set(&key, question.labelled(asker).request().raw().as_bytes());
             }
+            questions.push((key, question));
         }
         // An object with members set is one.
         let shown = RawObject::try_from(shown.finish()).map_err(|_| StepError::Internal)?;
-        shared.ask(&self.call.label, &shown).await
+        let responses = shared.ask(&self.call.label, &shown).await?;
+        let is_refused = |(key, question): &(Cow<'_, str>, Question)| {
+            responses.get(key).is_some_and(|answer| question.is_refused(&answer))
+        };
+        match questions.iter().any(is_refused) {
+            true => Err(self.call.useless("asks what the client gave no answer to")),
+            false => Ok(responses),
+        }
     }
 }

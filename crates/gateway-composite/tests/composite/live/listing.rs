@@ -220,6 +220,36 @@ async fn a_change_of_workflows_is_a_change_of_the_tools_on_mcp() {
     );
 }
 
+/// What is told of a replacement, by the number of the list of tools.
+#[track_caller]
+fn check_replaced(before: &str, after: &str, number: u64) {
+    let world = World::new(&[("d__t", ""), ("d__u", "")], &[before]);
+    world.live.replace(definitions(&[after])).expect("it can be");
+    assert_eq!(world.live.generation(&View::All), number, "{before} becomes {after}");
+}
+
+#[tokio::test]
+async fn clients_are_told_of_others_only_if_they_may_be_shown_others() {
+    let workflow = calling("w", &["d__t"]);
+    check_replaced(&workflow, &workflow, 0);
+    check_replaced(&workflow, &workflow.replace("s0", "other"), 0);
+    check_replaced(&workflow, &workflow.replace(r#""description":"d""#, r#""description":"e""#), 1);
+    check_replaced(&workflow, &calling("v", &["d__t"]), 1);
+    check_replaced(&workflow, &calling("w", &["d__u"]), 1);
+}
+
+#[tokio::test]
+async fn a_workflow_that_is_replaced_by_one_that_looks_the_same_runs_as_the_other() {
+    let world = World::new(&[("d__t", "")], &[&calling("w", &["d__t"])]);
+    let with = r#""tool":"d__t","arguments":{"n":1}"#;
+    world
+        .live
+        .replace(definitions(&[&calling("w", &["d__t"]).replace(r#""tool":"d__t""#, with)]))
+        .expect("it can be");
+    completed(world.call("w").await);
+    assert!(world.calls.params()[0].contains(r#"{"n":1}"#), "{:?}", world.calls.params());
+}
+
 #[tokio::test]
 async fn a_gateway_with_workflows_has_tools_whose_list_changes() {
     let world = World::new(&[], &[&asking("a")]);

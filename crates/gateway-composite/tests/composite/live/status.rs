@@ -6,6 +6,9 @@ fn status(world: &World) -> Vec<WorkflowStatus> {
     world.live.status(&caller(), &modern(&caller(), FORMS))
 }
 
+const NOT_OFFERED: &str = "downstream `d` does not offer it to this caller; check its name, and `tools` of `d` (`deny`, \
+                           `allow`, `workflows`)";
+
 #[track_caller]
 fn check_hidden(workflow: &str, expected: Option<(Option<&str>, &str)>) {
     let world =
@@ -20,10 +23,11 @@ fn check_hidden(workflow: &str, expected: Option<(Option<&str>, &str)>) {
 async fn why_a_workflow_is_hidden_is_told_with_its_step() {
     check_hidden(&calling("w", &["d__t", "d.safe"]), None);
     for (tool, why) in [
-        ("d__no", "downstream `d` has no such tool for this caller"),
-        ("d.no.such", "downstream `d` has no such tool for this caller"),
+        ("d__no", NOT_OFFERED),
+        ("d.no.such", NOT_OFFERED),
         ("nowhere__t", "there is no downstream `nowhere`"),
         ("nowhere.t", "there is no downstream `nowhere`"),
+        ("slov.t", "there is no downstream `slov`; did you mean `slow`?"),
         ("off.t", "downstream `off` is disabled"),
         ("slow__t", "downstream `slow` is still starting"),
         ("t", "that names no tool; write `downstream__tool` or `downstream.tool`"),
@@ -48,7 +52,7 @@ async fn why_a_workflow_is_hidden_is_told_with_its_step() {
         Some((
             None,
             "its annotations say that it is safer than its tools are: `readOnlyHint` is true, which does not hold \
-             for `d__t`",
+             for `d__t`; leave those hints out",
         )),
     );
 }

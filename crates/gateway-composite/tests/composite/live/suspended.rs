@@ -145,19 +145,54 @@ async fn what_is_not_answered_is_asked_again_under_another_name() {
     assert_eq!(sure(world.live.dispatch(answering(&second, q())).await), r#"{"sure":true}"#);
 }
 
+/// A workflow that asks, and calls a tool whether it is answered or not.
+fn asking_on(name: &str) -> String {
+    let question = r#""id":"ask","type":"elicitation","message":"Sure?","schema":{"type":"object","properties":{}},"onCancel":"continue""#;
+    format!(
+        r#"{{"name":"{name}","description":"d","steps":[{{{question}}},
+            {{"id":"t","tool":"d__t","dependsOn":["ask"],"arguments":{{"action":"{{{{ steps.ask.output.action }}}}"}}}}]}}"#
+    )
+}
+
+fn unanswered(asked: &InputRequired) -> Call {
+    let mut nothing = answering(asked, q());
+    nothing.follow_up.as_mut().expect("it is one").responses = RawObject::empty();
+    nothing
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_run_that_nobody_answers_in_time_is_cancelled() {
-    let world = World::new(&[], &[&asking("q")]);
+async fn a_run_that_nobody_answers_in_time_goes_on_with_its_handlers() {
+    let world = World::new(&[("d__t", "")], &[&asking_on("q")]);
     let first = asked(&world, q()).await;
     tokio::time::sleep(QUESTION_TIME - Duration::from_millis(1)).await;
     // Asked again just before, it waits as long again.
-    let mut nothing = answering(&first, q());
-    nothing.follow_up.as_mut().expect("it is one").responses = RawObject::empty();
-    let second = asked(&world, nothing).await;
-    assert!(!world.live.is_over(&park(&second)));
-    tokio::time::sleep(QUESTION_TIME + Duration::from_secs(1)).await;
+    let second = asked(&world, unanswered(&first)).await;
+    tokio::time::sleep(QUESTION_TIME - Duration::from_millis(1)).await;
+    assert!(!world.live.is_over(&park(&second)) && world.calls.called().is_empty());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(world.calls.params()[0].contains(r#"{"action":"cancel"}"#), "{:?}", world.calls.params());
     assert_eq!(world.runs().await, 0);
-    refused(world.live.dispatch(answering(&second, q())).await, &CallerError::UnknownState);
+    assert!(world.live.is_over(&park(&second)), "what came of it can be had for a while");
+    assert_eq!(sure(world.live.dispatch(unanswered(&second)).await), r#"{"by":"d__t"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_of_a_run_that_nobody_answered_is_kept_for_a_while_only() {
+    let world = World::new(&[("d__t", "")], &[&asking_on("q")]);
+    let asked = asked(&world, q()).await;
+    tokio::time::sleep(QUESTION_TIME + Duration::from_secs(12)).await;
+    refused(world.live.dispatch(unanswered(&asked)).await, &CallerError::UnknownState);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_goes_on_without_its_client_is_cancelled_with_its_session() {
+    let world = World::new(&[("d__hangs", "")], &[&asking_on("q").replace("d__t", "d__hangs")]);
+    asked(&world, in_session("s")).await;
+    tokio::time::sleep(QUESTION_TIME + Duration::from_secs(1)).await;
+    assert_eq!((world.runs().await, *world.calls.open.borrow()), (1, 1));
+    world.live.end(&legacy("s").session).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((world.runs().await, *world.calls.open.borrow()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
