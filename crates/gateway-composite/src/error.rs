@@ -168,7 +168,7 @@ pub enum StepError {
         found: String,
     },
     /// The caller has no such tool.
-    #[error("tool `{tool}` is not there for this caller")]
+    #[error("there is no tool `{tool}` for this caller")]
     UnknownTool {
         /// As it is written in the step.
         tool: Arc<str>,
@@ -256,8 +256,8 @@ pub enum StepError {
         /// How long was waited.
         after: Duration,
     },
-    /// The answer has an action that does not exist (C-69).
-    #[error("the client answered with action {action:?}; there is no such action")]
+    /// The answer has an unknown action (C-69).
+    #[error("the client answered with the unknown action {action:?}")]
     UnknownAction {
         /// The action.
         action: String,

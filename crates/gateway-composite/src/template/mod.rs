@@ -60,6 +60,9 @@ pub(crate) struct Reference {
     pub(crate) path: Vec<String>,
     /// Whether a `default` stands behind it, so that it may be missing.
     pub(crate) may_be_missing: bool,
+    /// How many of its first parts a test around it looks at, too: the test of an `if`, or what stands before `and` or
+    /// `or`.
+    pub(crate) tested: usize,
 }
 
 impl Template {

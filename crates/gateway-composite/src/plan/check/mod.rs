@@ -3,6 +3,7 @@
 
 mod bounds;
 mod compile;
+mod content;
 mod defaults;
 mod findings;
 mod graph;
@@ -63,6 +64,7 @@ fn judged(mut definition: WorkflowDefinition, flaws: &Flaws) -> (Option<Workflow
     let (workflow, mentions) = compiled(&definition, &graph, &mut findings);
     Known::of(&definition, &graph, flaws).check(&mentions, &mut findings);
     defaults::check(steps, &graph, &mentions, &mut findings);
+    content::check(steps, &graph, &mentions, &mut findings);
     if let Some(output) = &definition.output {
         let is_known = !flaws.hide(&Place::default().member("output").member("properties"));
         output::check(output, is_known, &mut findings);

@@ -4,6 +4,8 @@ mod factor;
 mod names;
 mod paths;
 
+use std::ops::Range;
+
 use gateway_domain::printable;
 use minijinja::{
     Value,
@@ -59,6 +61,8 @@ struct Inspector {
     alternatives: usize,
     /// Paths that `is defined` was asked of before it comes to this.
     defined: Vec<Vec<Value>>,
+    /// Which references stand in the tests around this.
+    tests: Vec<Range<usize>>,
 }
 
 impl Inspector {
@@ -84,9 +88,9 @@ impl Inspector {
                 let Some(otherwise) = &choice.false_expr else {
                     return Err("an `if` needs an `else`: what is it if not?".to_owned());
                 };
-                self.expression(&choice.test_expr, false)?;
-                self.alternative(&choice.true_expr, may_be_missing, Some(&choice.test_expr))?;
-                self.alternative(otherwise, may_be_missing, None)
+                let test = self.test(&choice.test_expr)?;
+                self.alternative(&choice.true_expr, may_be_missing, test.clone(), Some(&choice.test_expr))?;
+                self.alternative(otherwise, may_be_missing, test, None)
             }
             Expr::Filter(filter) => {
                 known("filter", filter.name, FILTERS)?;
@@ -110,28 +114,44 @@ impl Inspector {
     }
 
     fn operation(&mut self, operation: &BinOp<'_>) -> Result<(), String> {
-        self.expression(&operation.left, false)?;
+        let left = self.test(&operation.left)?;
         match operation.op {
-            BinOpKind::ScAnd => self.alternative(&operation.right, false, Some(&operation.left)),
-            BinOpKind::ScOr => self.alternative(&operation.right, false, None),
+            BinOpKind::ScAnd => self.alternative(&operation.right, false, left, Some(&operation.left)),
+            BinOpKind::ScOr => self.alternative(&operation.right, false, left, None),
             _ => self.expression(&operation.right, false),
         }
     }
 
-    /// What is only evaluated if `test` is true, or in some other case.
+    /// Which references stand in a test.
+    fn test(&mut self, tree: &Expr<'_>) -> Result<Range<usize>, String> {
+        let before = self.references.len();
+        self.expression(tree, false)?;
+        Ok(before..self.references.len())
+    }
+
+    /// What is only evaluated after a test with these references: if `is_true` is, or in some other case.
     fn alternative(
         &mut self,
         tree: &Expr<'_>,
         may_be_missing: bool,
-        test: Option<&Expr<'_>>,
+        test: Range<usize>,
+        is_true: Option<&Expr<'_>>,
     ) -> Result<(), String> {
         let before = self.defined.len();
-        test.into_iter().for_each(|test| defined_by(test, &mut self.defined));
+        is_true.into_iter().for_each(|test| defined_by(test, &mut self.defined));
+        self.tests.push(test);
         self.alternatives += 1;
         let inspected = self.expression(tree, may_be_missing);
         self.alternatives -= 1;
+        self.tests.pop();
         self.defined.truncate(before);
         inspected
+    }
+
+    fn tested(&self, path: &[String]) -> usize {
+        let tests = self.tests.iter().flat_map(|test| &self.references[test.clone()]);
+        let shared = |other: &Reference| other.path.iter().zip(path).take_while(|(a, b)| a == b).count();
+        tests.map(shared).max().unwrap_or(0)
     }
 
     fn all<'a>(&mut self, trees: impl IntoIterator<Item = &'a Expr<'a>>) -> Result<(), String> {
@@ -180,8 +200,9 @@ impl Inspector {
     fn reference(&mut self, tree: &Expr<'_>, may_be_missing: bool) -> Result<(), String> {
         if let Some(keys) = path(tree) {
             let may_be_missing = may_be_missing || self.defined.contains(&keys);
-            let path = keys.iter().map(ToString::to_string).collect();
-            self.references.push(Reference { path, may_be_missing });
+            let path: Vec<_> = keys.iter().map(ToString::to_string).collect();
+            let tested = self.tested(&path);
+            self.references.push(Reference { path, may_be_missing, tested });
             return Ok(());
         }
         match tree {

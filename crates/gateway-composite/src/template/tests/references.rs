@@ -66,3 +66,22 @@ fn what_a_default_stands_behind_may_be_missing() {
         references(template, expected);
     }
 }
+
+#[test]
+fn it_is_known_what_is_tested_around_a_reference() {
+    for (template, expected) in [
+        ("{{ params.x.y }}", &[0][..]),
+        ("{{ params.a == 1 and params.x.y }}", &[0, 1]),
+        ("{{ params.x.z == 1 and params.x.y }}", &[0, 2]),
+        ("{{ params.x.z != 1 or params.x.y }}", &[0, 2]),
+        ("{{ params.x.y and params.x.y }}", &[0, 3]),
+        ("{{ params.x.y if params.x.z else params.x.w }}", &[0, 2, 2]),
+        ("{{ (params.x.y if params.x.z else 0) + params.x.y }}", &[0, 2, 0]),
+        ("{{ params.x.z == params.x.y }}", &[0, 0]),
+        ("{{ params.x.z and (vars.a and params.x.y) }}", &[0, 0, 2]),
+    ] {
+        let found: Vec<_> = Template::compile(template).unwrap().references();
+        let found: Vec<_> = found.iter().map(|reference| reference.tested).collect();
+        assert_eq!(found, expected, "for {template}");
+    }
+}

@@ -43,7 +43,7 @@ pub(super) fn asking(name: &str) -> String {
     format!(
         r#"{{"name":"{name}","description":"d","steps":[
             {{"id":"ask","type":"elicitation","message":"Sure?",
-              "schema":{{"type":"object","properties":{{"sure":{{"type":"boolean"}}}}}}}}],
+              "schema":{{"type":"object","properties":{{"sure":{{"type":"boolean"}}}},"required":["sure"]}}}}],
           "output":{{"properties":{{"sure":{{"type":"boolean","description":"S.",
               "value":"{{{{ steps.ask.output.content.sure }}}}"}}}}}}}}"#
     )

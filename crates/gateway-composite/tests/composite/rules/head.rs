@@ -1,4 +1,4 @@
-use super::{beside_a_step, check, steps, workflow};
+use super::{beside_a_step, check, load, steps, workflow};
 
 fn named(name: &str) -> String {
     format!(r#"{{"name": "{name}", "description": "d", "steps": [{{"id": "a", "tool": "shop__stock"}}]}}"#)
@@ -40,7 +40,7 @@ fn there_are_at_most_100_steps() {
         steps(&many.join(",")),
         "`steps` has 101 steps, but may have 100; let a loop do what is done again and again",
     )]);
-    assert!(super::load(&steps(&many[..100].join(","))).is_ok());
+    assert!(load(&steps(&many[..100].join(","))).is_ok());
 }
 
 #[test]
@@ -64,4 +64,20 @@ fn parameters_are_a_schema_of_an_object() {
 #[test]
 fn a_time_is_at_most_a_day() {
     check(&[(beside_a_step(r#""timeout": "25h""#), "`timeout` is 1day 1h, but may be at most 24h")]);
+}
+
+#[test]
+fn there_are_at_most_1000_expressions() {
+    // As many in each step as the arguments of one call may have.
+    let full = |at: usize| {
+        format!(r#"{{"id": "s{at}", "tool": "t", "arguments": {{"x": "{}"}}}}"#, "{{ 1 }}".repeat(200))
+    };
+    let all = |last: &str| steps(&format!("{}{last}", (0..5).map(full).collect::<Vec<_>>().join(", ")));
+    let one_more = |brace: &str| {
+        all(&format!(r#", {{"id": "b", "tool": "t", "arguments": {{"x": ["{brace}{brace} 1 }}}}"]}}}}"#))
+    };
+    let said = "step `b`: `arguments` brings the workflow to 1001 expressions, but it may have 1000 in all; let a \
+                loop do what is done again and again, or split the workflow";
+    check(&[(one_more("{"), said), (one_more(r"\u007b"), said)]);
+    assert!(load(&all("")).is_ok());
 }

@@ -1,5 +1,6 @@
 //! The rules that a definition has to keep (C-29 to C-41): each row breaks exactly one of them.
 
+mod content;
 mod form;
 mod head;
 mod laws;

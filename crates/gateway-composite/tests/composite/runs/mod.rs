@@ -365,7 +365,7 @@ async fn questions_are_asked_together_and_again_until_they_are_answered() {
         step(
             "b",
             &["p", "q"],
-            r#"{"id":"{{ steps.p.output.action }} {{ steps.q.output.content.yes }}"}"#,
+            r#"{"id":"{{ steps.p.output.action }} {{ steps.q.output.content.yes | default(false) }}"}"#,
             "",
         ),
     ];

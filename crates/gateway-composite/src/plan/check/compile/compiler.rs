@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::{RawJson, RawObject};
+use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use crate::{
     definition::{Place, Problem},
@@ -21,16 +21,39 @@ pub(super) struct Compiler<'a, 'b> {
     pub(super) item: Option<Arc<str>>,
     pub(super) findings: &'a mut Findings<'b>,
     pub(super) mentions: Vec<Mention>,
+    /// How many expressions there were up to here.
+    pub(super) expressions: usize,
 }
+
+/// How many expressions a definition may have: compiled, each takes about 16 KiB.
+const MAX_EXPRESSIONS: usize = 1000;
 
 impl Compiler<'_, '_> {
     pub(super) fn template(&mut self, place: &Place, text: &str) -> Option<Template> {
+        self.admit(place, text.matches(OPENING).count())?;
         let template = Template::compile(text).map_err(|error| broken(place, error));
         let template = self.findings.keep(template)?;
         for reference in template.references() {
             self.mention(place.clone(), reference);
         }
         Some(template)
+    }
+
+    /// Counts expressions before they are compiled. `None`: there are too many, which is said once.
+    fn admit(&mut self, place: &Place, count: usize) -> Option<()> {
+        let before = self.expressions;
+        self.expressions = before.saturating_add(count);
+        if self.expressions <= MAX_EXPRESSIONS {
+            return Some(());
+        }
+        if before <= MAX_EXPRESSIONS {
+            self.findings.add(place.problem(format!(
+                "brings the workflow to {} expressions, but it may have {MAX_EXPRESSIONS} in all; let a loop do what \
+                 is done again and again, or split the workflow",
+                self.expressions
+            )));
+        }
+        None
     }
 
     fn mention(&mut self, place: Place, reference: Reference) {
@@ -44,6 +67,7 @@ impl Compiler<'_, '_> {
     }
 
     pub(super) fn tree(&mut self, place: &Place, value: &RawJson) -> Option<Tree> {
+        self.admit(place, expressions(value))?;
         match Tree::compile(value) {
             Ok(tree) => {
                 for (way, reference) in tree.references() {
@@ -73,6 +97,27 @@ impl Compiler<'_, '_> {
             self.findings.keep(compiled).map(Some)
         })
     }
+}
+
+/// What an expression begins with.
+const OPENING: &str = "{{";
+
+/// How many expressions stand in the strings of a value.
+fn expressions(value: &RawJson) -> usize {
+    let mut count = 0;
+    let mut open = vec![value.clone()];
+    while let Some(value) = open.pop() {
+        match value.kind() {
+            JsonKind::String => count += value.to_text().map_or(0, |text| text.matches(OPENING).count()),
+            JsonKind::Array => open.extend(value.elements(usize::MAX).unwrap_or_default()),
+            JsonKind::Object => {
+                let object = RawObject::try_from(value).unwrap_or_default();
+                open.extend(object.iter().map(|(_, member)| member));
+            }
+            _ => {}
+        }
+    }
+    count
 }
 
 /// C-36.

@@ -30,7 +30,8 @@ pub(super) fn compiled(
     graph: &Graph,
     findings: &mut Findings<'_>,
 ) -> (Option<Workflow>, Vec<Mention>) {
-    let mut compiler = Compiler { part: Part::Head, item: None, findings, mentions: Vec::new() };
+    let mut compiler =
+        Compiler { part: Part::Head, item: None, findings, mentions: Vec::new(), expressions: 0 };
     let workflow = workflow(&mut compiler, definition, graph);
     (workflow, compiler.mentions)
 }
