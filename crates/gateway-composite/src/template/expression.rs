@@ -37,7 +37,7 @@ impl Expression {
         let tree = machinery::parse_expr(source).map_err(no_expression)?;
         let inspected = inspect::inspect(&tree).map_err(|reason| format!("`{}`: {reason}", shown()))?;
         let compiled =
-            language::environment().compile_expression_owned(source.to_owned()).map_err(no_expression)?;
+            language::little().compile_expression_owned(source.to_owned()).map_err(no_expression)?;
         Ok(Self { source: source.to_owned(), compiled, inspected })
     }
 
@@ -71,12 +71,28 @@ impl Expression {
     }
 
     fn value(&self, context: &Context) -> Result<Value, TemplateError> {
+        context.effort().begin()?;
         self.check(context)?;
-        let value = self.compiled.eval(context.root()).map_err(|error| self.explained(&error))?;
+        let value = self.evaluated(context)?;
         if value.is_undefined() {
             return Err(missing(&format!("`{}`", printable(&self.source, SHOWN))));
         }
         Ok(value)
+    }
+
+    /// What it comes to with a little fuel, else with all that there may be.
+    fn evaluated(&self, context: &Context) -> Result<Value, TemplateError> {
+        match self.compiled.eval(context.root()) {
+            // A value that is missing is so with any fuel; want of fuel may look like any other error.
+            Err(error) if error.kind() != ErrorKind::UndefinedError => {
+                context.effort().enlarge().map_err(|error| self.named(error))?;
+                // Compiled code keeps to the environment that it was compiled in, and is large; this is rare.
+                let compiled = language::whole().compile_expression(&self.source);
+                compiled.and_then(|compiled| compiled.eval(context.root()))
+            }
+            done => done,
+        }
+        .map_err(|error| self.explained(&error))
     }
 
     /// What the language would not mind.

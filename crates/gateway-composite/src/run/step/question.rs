@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use gateway_domain::{JsonKind, RawJson, RawObject, printable};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
-use super::{Ending, failed, inquiry::ELICIT};
+use super::{Ending, Time, failed, inquiry::ELICIT};
 use crate::{
     definition::Handler,
     error::StepError,
@@ -26,11 +26,11 @@ pub(super) async fn ask(
     step: &PlannedStep,
     question: &PlannedQuestion,
     context: &Context,
+    time: Time,
 ) -> Ending {
     // Of a question this is 10 minutes at most: its definition was checked for that.
-    let after = step.timeout;
-    let said = timeout(after, said(shared, step, question, context)).await;
-    let said = said.unwrap_or(Ok(Said::Nothing { after }));
+    let said = timeout_at(time.until, said(shared, step, question, context)).await;
+    let said = said.unwrap_or(Ok(Said::Nothing { after: time.after }));
     match said {
         Ok(said) => said.ending(question),
         Err(error) => error.into(),
@@ -43,20 +43,25 @@ async fn said(
     question: &PlannedQuestion,
     context: &Context,
 ) -> Result<Said, StepError> {
-    let requests = requests(shared, question, context)?;
+    let requests = requests(shared, question, context).await?;
     let _held = shared.hold_bytes(requests.as_str().len())?;
     let responses = shared.ask(&step.id, &requests).await?;
     read(shared, question, &responses)
 }
 
 /// The one question, under the key that its answer has.
-fn requests(shared: &Shared, question: &PlannedQuestion, context: &Context) -> Result<RawObject, StepError> {
+async fn requests(
+    shared: &Shared,
+    question: &PlannedQuestion,
+    context: &Context,
+) -> Result<RawObject, StepError> {
     let can = shared.config.can_ask && shared.exchange().here().elicits_forms();
     if !can {
         return Err(StepError::ElicitationNotConfigured);
     }
-    let message =
-        question.message.text_within(context, MESSAGE_LIMIT).map_err(|error| failed("message", error))?;
+    let template = question.message.clone();
+    let message = shared.evaluate(context, move |context| template.text_within(context, MESSAGE_LIMIT));
+    let message = message.await.map_err(|error| failed("message", error))?;
     let params = Members::new()
         .with("mode", &RawJson::string("form"))
         .with("message", &RawJson::string(&message))
