@@ -17,10 +17,14 @@ const MESSAGE_LIMIT: usize = 64 << 10;
 /// The bounds of what a user may give (C-66).
 const CONTENT_LIMIT: usize = 1 << 20;
 const CONTENT_DEPTH: usize = 10;
+/// How often a question is asked again because the answer does not fit.
+const MOST_REPETITIONS: u32 = 3;
+/// How much of why it does not is in front of the question then, in characters.
+const REASON_LIMIT: usize = 500;
 /// How much of an unknown action is shown.
 const ACTION_LIMIT: usize = 100;
 
-/// Asks the user, once (C-65 to C-69).
+/// Asks the user, and again if the answer does not fit (C-65 to C-69).
 pub(super) async fn ask(
     shared: &Shared,
     step: &PlannedStep,
@@ -43,32 +47,53 @@ async fn said(
     question: &PlannedQuestion,
     context: &Context,
 ) -> Result<Said, StepError> {
-    let requests = requests(shared, question, context).await?;
-    let _held = shared.hold_bytes(requests.as_str().len())?;
-    let responses = shared.ask(&step.id, &requests).await?;
-    read(shared, question, &responses)
+    can_ask(shared)?;
+    let message = message(shared, question, context).await?;
+    let (mut shown, mut times) = (message.clone(), 1);
+    loop {
+        // A late copy of an answer is not taken for one to the question that came after it.
+        let key = if times == 1 { KEY.to_owned() } else { format!("{KEY}{times}") };
+        let requests = requests(question, &key, &shown)?;
+        let _held = shared.hold_bytes(requests.as_str().len())?;
+        let responses = shared.ask(&step.id, &requests).await?;
+        match read(shared, question, &responses.get_object(&key).unwrap_or_default()) {
+            Err(StepError::InvalidContent { reason }) if times <= MOST_REPETITIONS => {
+                // Its circumstances are those of whoever answered.
+                can_ask(shared)?;
+                shown = format!("The answer does not fit: {}\n\n{message}", printable(&reason, REASON_LIMIT));
+                times += 1;
+            }
+            said => return said,
+        }
+    }
 }
 
-/// The one question, under the key that its answer has.
-async fn requests(
+fn can_ask(shared: &Shared) -> Result<(), StepError> {
+    match shared.config.can_ask && shared.exchange().here().elicits_forms() {
+        true => Ok(()),
+        false => Err(StepError::ElicitationNotConfigured),
+    }
+}
+
+async fn message(
     shared: &Shared,
     question: &PlannedQuestion,
     context: &Context,
-) -> Result<RawObject, StepError> {
-    let can = shared.config.can_ask && shared.exchange().here().elicits_forms();
-    if !can {
-        return Err(StepError::ElicitationNotConfigured);
-    }
+) -> Result<String, StepError> {
     let template = question.message.clone();
     let message = shared.evaluate(context, move |context| template.text_within(context, MESSAGE_LIMIT));
-    let message = message.await.map_err(|error| failed("message", error))?;
+    message.await.map_err(|error| failed("message", error))
+}
+
+/// The one question, under the key that its answer has.
+fn requests(question: &PlannedQuestion, key: &str, message: &str) -> Result<RawObject, StepError> {
     let params = Members::new()
         .with("mode", &RawJson::string("form"))
-        .with("message", &RawJson::string(&message))
+        .with("message", &RawJson::string(message))
         .with("requestedSchema", question.requested.raw());
     let method = RawJson::string(ELICIT);
     let request = Members::new().with("method", &method).with("params", params.finish()?.raw());
-    Members::new().with(KEY, request.finish()?.raw()).finish()
+    Members::new().with(key, request.finish()?.raw()).finish()
 }
 
 const KEY: &str = "question";
@@ -85,8 +110,7 @@ enum Said {
     },
 }
 
-fn read(shared: &Shared, question: &PlannedQuestion, responses: &RawObject) -> Result<Said, StepError> {
-    let answer = responses.get_object(KEY).unwrap_or_default();
+fn read(shared: &Shared, question: &PlannedQuestion, answer: &RawObject) -> Result<Said, StepError> {
     match answer.get_text("action").as_deref() {
         Some("accept") => {
             let content = content(question, answer.get("content"))?;
