@@ -147,13 +147,13 @@ async fn vars(shared: &Shared, scope: &Scope) -> Result<RawObject, WorkflowError
     })
 }
 
-/// What the definition says, else the output of the last step in the file that has one (C-W17).
+/// What the definition says, else the output of the last step in the file that has completed, be it empty (C-51, C-W17).
 async fn output(shared: &Shared, scope: &Scope) -> Result<RawObject, WorkflowError> {
     if let Some(output) = output::build(shared, &Context::new(scope)).await? {
         return Ok(output);
     }
-    let done = shared.workflow.steps.iter().rev().filter_map(|step| scope.steps.get(&step.id));
-    let last = done.into_iter().find(|done| done.status == StepStatus::Completed && !done.output.is_empty());
+    let mut done = shared.workflow.steps.iter().rev().filter_map(|step| scope.steps.get(&step.id));
+    let last = done.find(|done| done.status == StepStatus::Completed);
     Ok(last.map_or_else(RawObject::empty, |done| done.output.clone()))
 }
 
