@@ -73,7 +73,10 @@ impl Course {
         schedule.cancel().await;
         let_go(shared).await;
         worked?;
-        bounds.keep(output(shared, schedule.scope())).await
+        // Nobody waits any more, though the schedule may not have come to say so.
+        ledger.wait(false);
+        let scope = at_the_end(schedule.scope(), ledger);
+        bounds.keep(output(shared, &scope)).await
     }
 }
 
@@ -145,6 +148,12 @@ async fn vars(shared: &Shared, scope: &Scope) -> Result<RawObject, WorkflowError
         let (place, reason) = ("vars".to_owned(), error.to_string());
         WorkflowError::Template(TemplateError { place, reason, is_missing: false })
     })
+}
+
+/// What the output sees: the run as it is when all steps are done.
+fn at_the_end(scope: &Scope, ledger: &Ledger) -> Scope {
+    let (elapsed, status) = (ledger.elapsed(), ledger.status());
+    Scope { workflow: WorkflowScope { elapsed, status, ..scope.workflow.clone() }, ..scope.clone() }
 }
 
 /// What the definition says, else the output of the last step in the file that has completed, be it empty (C-51, C-W17).
