@@ -133,7 +133,7 @@ impl Composer {
         let owner = Owner::of(&context.caller, &context.exchange.session);
         let limit = workflow.timeout.min(self.config.max_time);
         let (calls, sessions) = (self.calls.clone(), self.sessions.clone());
-        let (config, evaluator) = (self.config.clone(), self.evaluator.clone());
+        let (config, evaluator) = (self.config.clone(), self.evaluator.for_run());
         let shared = Arc::new(Shared::new(workflow, context, calls, sessions, config, evaluator));
         let (stop, ledger) = (Stop::new(), Ledger::new(&shared, self.observer.clone()));
         let running = Running { stop: stop.clone(), record: ledger.watch() };

@@ -12,6 +12,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct Evaluator {
     free: Arc<Semaphore>,
+    /// One of a run waits for a thread at a time, so that runs take turns, however much each has to do.
+    turn: Arc<Semaphore>,
     threads: usize,
 }
 
@@ -23,7 +25,12 @@ impl Evaluator {
 
     fn of(threads: usize) -> Self {
         let threads = threads.max(1);
-        Self { free: Arc::new(Semaphore::new(threads)), threads }
+        Self { free: Arc::new(Semaphore::new(threads)), turn: Arc::new(Semaphore::new(1)), threads }
+    }
+
+    /// The same for another run.
+    pub(super) fn for_run(&self) -> Self {
+        Self { turn: Arc::new(Semaphore::new(1)), ..self.clone() }
     }
 
     /// How many evaluations have a thread of their own now.
@@ -53,6 +60,7 @@ impl Evaluator {
                 return done;
             }
         }
+        let _turn = self.turn.acquire().await.map_err(|_| broken_off())?;
         let permit = self.free.clone().acquire_owned().await.map_err(|_| broken_off())?;
         let wanted = Wanted(Arc::new(Effort::whole()));
         let context = context.with_effort(wanted.0.clone());

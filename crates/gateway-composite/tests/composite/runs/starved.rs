@@ -51,7 +51,6 @@ async fn others_go_on_while_runs_evaluate() {
     assert!(composer.evaluating() > 0, "there is enough to do");
     composer.close().await;
     let longest = *longest.lock().unwrap();
-    eprintln!("longest pause {longest:?}");
     assert!(longest < Duration::from_millis(200), "nothing went on for {longest:?}");
     ticks.abort();
     drop(runs);
@@ -139,4 +138,16 @@ async fn small_expressions_are_evaluated_in_place() {
         result = end(&mut run) => assert_eq!(result.status(), RunStatus::Completed),
         () = evaluates(&composer) => panic!("a thread was taken"),
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_with_little_to_evaluate_is_not_behind_all_that_another_has() {
+    let tools = Tools::default();
+    let composer = composer(&tools, ComposerConfig::default());
+    let much: Vec<_> = (0..10).map(|n| heavy(&format!("s{n}"), 10, r#","timeout":"5m""#)).collect();
+    let _much = begin(&composer, &tools, &much, "");
+    evaluates(&composer).await;
+    let mut little = begin(&composer, &tools, &[heavy("one", 1, r#","timeout":"5m""#)], "");
+    assert_eq!(end(&mut little).await.status(), RunStatus::Completed);
+    assert!(tools.seen().len() <= 4, "{} steps of the other were before it", tools.seen().len() - 1);
 }
