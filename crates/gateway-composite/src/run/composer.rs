@@ -8,6 +8,7 @@ use super::{
     Run, RunContext,
     course::Course,
     desk::Shown,
+    evaluator::Evaluator,
     ledger::Ledger,
     places::Owner,
     register::{Register, Running, Stop},
@@ -68,6 +69,7 @@ pub struct Composer {
     observer: Option<Arc<dyn Observer>>,
     pub(crate) config: Arc<ComposerConfig>,
     register: Arc<Register>,
+    evaluator: Evaluator,
 }
 
 impl fmt::Debug for Composer {
@@ -87,6 +89,7 @@ impl Composer {
             observer: None,
             config: Arc::new(config),
             register: Arc::default(),
+            evaluator: Evaluator::new(),
         }
     }
 
@@ -131,7 +134,8 @@ impl Composer {
         let owner = Owner::of(&context.caller, &context.exchange.session);
         let limit = workflow.timeout.min(self.config.max_time);
         let (calls, sessions) = (self.calls.clone(), self.sessions.clone());
-        let shared = Arc::new(Shared::new(workflow, context, calls, sessions, self.config.clone()));
+        let (config, evaluator) = (self.config.clone(), self.evaluator.for_run());
+        let shared = Arc::new(Shared::new(workflow, context, calls, sessions, config, evaluator));
         let (stop, ledger) = (Stop::new(), Ledger::new(&shared, self.observer.clone()));
         let running = Running { stop: stop.clone(), record: ledger.watch() };
         let entry = self.register.enter(owner, running, &self.config)?;
@@ -151,6 +155,12 @@ impl Composer {
         let course = Course { shared, arguments, ledger, stop, limit, deadline, store, entry, result };
         tokio::spawn(course.run().in_current_span());
         Ok(run)
+    }
+
+    /// How many evaluations of templates have a thread of their own now, because they take more than a moment: half as
+    /// many as the machine has processors, at most.
+    pub fn evaluating(&self) -> usize {
+        self.evaluator.working()
     }
 
     /// What is known about a run. Cancel-safe: it only looks.

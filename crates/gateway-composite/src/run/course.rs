@@ -65,78 +65,105 @@ impl Course {
     }
 
     async fn outcome(&mut self) -> Result<RawObject, WorkflowError> {
-        let scope = self.scope()?;
-        let mut schedule = Schedule::new(self.shared.clone(), scope);
-        let worked = tokio::select! {
+        let Self { shared, arguments, ledger, stop, limit, deadline, .. } = self;
+        let mut bounds = Bounds { stop, limit: *limit, deadline };
+        let scope = bounds.keep(scope(shared, arguments, ledger)).await?;
+        let mut schedule = Schedule::new(shared.clone(), scope);
+        let worked = bounds.keep(schedule.work(ledger)).await;
+        schedule.cancel().await;
+        let_go(shared).await;
+        worked?;
+        // Nobody waits any more, though the schedule may not have come to say so.
+        ledger.wait(false);
+        let scope = at_the_end(schedule.scope(), ledger);
+        bounds.keep(output(shared, &scope)).await
+    }
+}
+
+/// What ends a run early.
+struct Bounds<'a> {
+    stop: &'a Stop,
+    limit: Duration,
+    deadline: &'a mut Pin<Box<Sleep>>,
+}
+
+impl Bounds<'_> {
+    /// Works until the run is cancelled or its time is over.
+    async fn keep<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, WorkflowError>>,
+    ) -> Result<T, WorkflowError> {
+        tokio::select! {
             biased;
             () = self.stop.cancelled() => Err(WorkflowError::Cancelled),
-            worked = schedule.work(&mut self.ledger) => worked,
-            () = &mut self.deadline => Err(WorkflowError::TimedOut { after: self.limit }),
-        };
-        schedule.cancel().await;
-        self.let_go().await;
-        worked?;
-        self.output(schedule.scope())
-    }
-
-    /// Waits for calls that have been cancelled and are still on their way out, as those of the items of a loop are.
-    async fn let_go(&self) {
-        if timeout(LETTING_GO, self.shared.out.none()).await.is_err() {
-            tracing::warn!(run = %self.shared.id, "calls of a run did not end when they were cancelled");
+            worked = work => worked,
+            () = &mut *self.deadline => Err(WorkflowError::TimedOut { after: self.limit }),
         }
     }
+}
 
-    /// What steps see before any is done (C-42, C-55).
-    fn scope(&self) -> Result<Scope, WorkflowError> {
-        let workflow = WorkflowScope {
-            id: self.shared.id.clone(),
-            elapsed: self.ledger.elapsed(),
-            step_count: 0,
-            status: self.ledger.status(),
-            start_time: humantime::format_rfc3339_millis(self.ledger.started()).to_string().into(),
-        };
-        let scope =
-            Scope { params: self.parameters()?, vars: RawObject::empty(), steps: Arc::default(), workflow };
-        let vars = self.vars(&scope)?;
-        Ok(Scope { vars, ..scope })
+/// Waits for calls that have been cancelled and are still on their way out, as those of the items of a loop are.
+async fn let_go(shared: &Shared) {
+    if timeout(LETTING_GO, shared.out.none()).await.is_err() {
+        tracing::warn!(run = %shared.id, "calls of a run did not end when they were cancelled");
     }
+}
 
-    fn parameters(&self) -> Result<RawObject, WorkflowError> {
-        let Some(schema) = &self.shared.workflow.parameters else { return Ok(self.arguments.clone()) };
-        let parameters = schema.complete(&self.arguments);
-        match schema.check(parameters.raw()) {
-            Ok(()) => Ok(parameters),
-            Err(reason) => Err(WorkflowError::InvalidParameters { reason }),
-        }
-    }
+/// What steps see before any is done (C-42, C-55).
+async fn scope(shared: &Shared, arguments: &RawObject, ledger: &Ledger) -> Result<Scope, WorkflowError> {
+    let workflow = WorkflowScope {
+        id: shared.id.clone(),
+        elapsed: ledger.elapsed(),
+        step_count: 0,
+        status: ledger.status(),
+        start_time: humantime::format_rfc3339_millis(ledger.started()).to_string().into(),
+    };
+    let params = parameters(shared, arguments)?;
+    let scope = Scope { params, vars: RawObject::empty(), steps: Arc::default(), workflow };
+    let vars = vars(shared, &scope).await?;
+    Ok(Scope { vars, ..scope })
+}
 
-    fn vars(&self, scope: &Scope) -> Result<RawObject, WorkflowError> {
-        let (mut vars, context) = (Members::new(), Context::new(scope));
-        for (name, tree) in &self.shared.workflow.vars {
-            let value = tree.expand(&context, None, RESULT_LIMIT).map_err(|error| of_var(name, error))?;
-            self.shared.charge_bytes(value.as_bytes().len()).map_err(|_| self.too_large())?;
-            vars.add(name, &value);
-        }
-        vars.finish().map_err(|error| {
-            let (place, reason) = ("vars".to_owned(), error.to_string());
-            WorkflowError::Template(TemplateError { place, reason, is_missing: false })
-        })
+fn parameters(shared: &Shared, arguments: &RawObject) -> Result<RawObject, WorkflowError> {
+    let Some(schema) = &shared.workflow.parameters else { return Ok(arguments.clone()) };
+    let parameters = schema.complete(arguments);
+    match schema.check(parameters.raw()) {
+        Ok(()) => Ok(parameters),
+        Err(reason) => Err(WorkflowError::InvalidParameters { reason }),
     }
+}
 
-    fn too_large(&self) -> WorkflowError {
-        WorkflowError::LimitExceeded { what: Quota::Bytes, limit: self.shared.config.max_bytes }
+async fn vars(shared: &Shared, scope: &Scope) -> Result<RawObject, WorkflowError> {
+    let (mut vars, context) = (Members::new(), Context::new(scope));
+    let limit = shared.config.max_bytes;
+    let too_large = |_| WorkflowError::LimitExceeded { what: Quota::Bytes, limit };
+    for (name, tree) in &shared.workflow.vars {
+        let tree = tree.clone();
+        let value = shared.evaluate(&context, move |context| tree.expand(context, None, RESULT_LIMIT));
+        let value = value.await.map_err(|error| of_var(name, error))?;
+        shared.charge_bytes(value.as_bytes().len()).map_err(too_large)?;
+        vars.add(name, &value);
     }
+    vars.finish().map_err(|error| {
+        let (place, reason) = ("vars".to_owned(), error.to_string());
+        WorkflowError::Template(TemplateError { place, reason, is_missing: false })
+    })
+}
 
-    /// What the definition says, else the output of the last step in the file that has one (C-W17).
-    fn output(&self, scope: &Scope) -> Result<RawObject, WorkflowError> {
-        if let Some(planned) = &self.shared.workflow.output {
-            return output::build(planned, &Context::new(scope), &self.shared);
-        }
-        let done = self.shared.workflow.steps.iter().rev().filter_map(|step| scope.steps.get(&step.id));
-        let last =
-            done.into_iter().find(|done| done.status == StepStatus::Completed && !done.output.is_empty());
-        Ok(last.map_or_else(RawObject::empty, |done| done.output.clone()))
+/// What the output sees: the run as it is when all steps are done.
+fn at_the_end(scope: &Scope, ledger: &Ledger) -> Scope {
+    let (elapsed, status) = (ledger.elapsed(), ledger.status());
+    Scope { workflow: WorkflowScope { elapsed, status, ..scope.workflow.clone() }, ..scope.clone() }
+}
+
+/// What the definition says, else the output of the last step in the file that has completed, be it empty (C-51, C-W17).
+async fn output(shared: &Shared, scope: &Scope) -> Result<RawObject, WorkflowError> {
+    if let Some(output) = output::build(shared, &Context::new(scope)).await? {
+        return Ok(output);
     }
+    let mut done = shared.workflow.steps.iter().rev().filter_map(|step| scope.steps.get(&step.id));
+    let last = done.find(|done| done.status == StepStatus::Completed);
+    Ok(last.map_or_else(RawObject::empty, |done| done.output.clone()))
 }
 
 fn of_var(name: &str, error: TemplateError) -> WorkflowError {

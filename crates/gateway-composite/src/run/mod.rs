@@ -4,7 +4,8 @@
 //! `places`, and spawns its `course`: arguments, steps, output, record. The
 //! `schedule` spawns each step when the `agenda` says so and keeps what it came to; `step` does it. What steps share
 //! is in [`shared::Shared`]: the `circumstances` of the latest request, the `desk` for questions, `progress`, the
-//! `budget`, the tools that are pinned, and what is `calling`. Only the `ledger` changes the record, and the `scribe` saves it.
+//! `budget`, the tools that are pinned, what is `calling`, and the `evaluator` of templates. Only the `ledger` changes
+//! the record, and the `scribe` saves it.
 
 mod agenda;
 mod budget;
@@ -14,6 +15,7 @@ mod composer;
 mod context;
 mod course;
 mod desk;
+mod evaluator;
 mod ledger;
 mod members;
 mod output;

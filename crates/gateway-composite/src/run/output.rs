@@ -11,23 +11,25 @@ use crate::{
 /// How much of a value is shown that is not what it should be, in characters.
 const FOUND_LIMIT: usize = 100;
 
-/// The output that the definition describes (C-70 to C-72). A value that cannot be had, or is null, is the property's
+/// The output that the definition describes, if it does (C-70 to C-72). A value that cannot be had, or is null, is the property's
 /// default. A property that is null nevertheless is left out, so that the output is what its schema says.
 ///
 /// # Errors
 /// A property cannot be had and has no default, or a required one is not there; or all of it is more than an output may
 /// have (C-57) or the run may hold (C-W18).
-pub(crate) fn build(
-    planned: &PlannedOutput,
-    context: &Context,
-    shared: &Shared,
-) -> Result<RawObject, WorkflowError> {
-    let output = written(planned, context).map_err(WorkflowError::Template)?;
+pub(crate) async fn build(shared: &Shared, context: &Context) -> Result<Option<RawObject>, WorkflowError> {
+    let workflow = shared.workflow.clone();
+    let work = move |context: &Context| {
+        workflow.output.as_ref().map(|planned| written(planned, context)).transpose()
+    };
+    let Some(output) = shared.evaluate(context, work).await.map_err(WorkflowError::Template)? else {
+        return Ok(None);
+    };
     shared.charge_bytes(output.as_str().len()).map_err(|error| match error {
         StepError::LimitExceeded { what, limit } => WorkflowError::LimitExceeded { what, limit },
         _ => WorkflowError::Internal,
     })?;
-    Ok(output)
+    Ok(Some(output))
 }
 
 fn written(planned: &PlannedOutput, context: &Context) -> Result<RawObject, TemplateError> {

@@ -8,11 +8,13 @@ use super::{
     calling::{Calling, Calls},
     circumstances::Circumstances,
     desk::Desk,
+    evaluator::Evaluator,
     progress::Progress,
 };
 use crate::{
-    error::StepError,
+    error::{StepError, TemplateError},
     plan::Workflow,
+    template::Context,
     tools::{Found, Pinned},
 };
 
@@ -31,6 +33,7 @@ pub(crate) struct Shared {
     pub(super) progress: Progress,
     budget: Budget,
     pub(super) out: Calls,
+    evaluator: Evaluator,
 }
 
 impl Shared {
@@ -41,6 +44,7 @@ impl Shared {
         calls: Arc<dyn Dispatcher>,
         sessions: Option<Arc<dyn Sessions>>,
         config: Arc<ComposerConfig>,
+        evaluator: Evaluator,
     ) -> Self {
         let circumstances = Circumstances::new(context.exchange);
         Self {
@@ -55,6 +59,7 @@ impl Shared {
             circumstances,
             budget: Budget::new(config.max_calls, config.max_bytes),
             out: Calls::default(),
+            evaluator,
             workflow,
             config,
         }
@@ -79,6 +84,23 @@ impl Shared {
     /// A call is out as long as this is held. The run's end waits for it, for 5 seconds at most.
     pub(crate) fn calling(&self) -> Calling {
         self.out.begin()
+    }
+
+    /// What `work` comes to with the templates that it expands in the context that it is given. All templates of a run
+    /// are expanded by this: what takes more than a moment holds up no other task, and ends soon after the future is
+    /// dropped. Cancel-safe.
+    ///
+    /// # Errors
+    /// Those of the work.
+    ///
+    /// # Panics
+    /// If the work does.
+    pub(crate) async fn evaluate<T, W>(&self, context: &Context, work: W) -> Result<T, TemplateError>
+    where
+        T: Send + 'static,
+        W: Fn(&Context) -> Result<T, TemplateError> + Send + 'static,
+    {
+        self.evaluator.evaluate(context, work).await
     }
 
     /// Takes note of one call, before it is made.

@@ -11,10 +11,13 @@ use minijinja::{
 };
 
 use super::{
-    ForEachScope, Scope, StepScope, WorkflowScope,
+    Effort, ForEachScope, Scope, StepScope, WorkflowScope,
     json::Part,
     node::{self, Node},
 };
+
+/// From how many bytes of JSON on a context is large.
+const LARGE: usize = 1 << 20;
 
 /// A [`Scope`] that is looked into while templates are expanded. What was found is kept for the next expression. Clones
 /// share that, and those for the items of a loop do.
@@ -23,6 +26,9 @@ pub(crate) struct Context {
     root: Value,
     fields: Vec<(Arc<str>, Value)>,
     item: Option<Item>,
+    /// How many bytes of JSON there are to look into.
+    size: usize,
+    effort: Arc<Effort>,
 }
 
 /// A loop's item stands in no other JSON.
@@ -42,7 +48,8 @@ impl Context {
             ("vars".into(), node::value(scope.vars.raw().clone().into())),
             ("workflow".into(), workflow(&scope.workflow)),
         ];
-        Self { root: Value::from_object(Fields(fields.clone())), fields, item: None }
+        let root = Value::from_object(Fields(fields.clone()));
+        Self { root, fields, item: None, size: size(scope), effort: Arc::new(Effort::whole()) }
     }
 
     /// The same for one item of a loop.
@@ -52,7 +59,23 @@ impl Context {
         let item = ("forEach".into(), Value::from_object(Fields(item)));
         let all = self.fields.iter().cloned().chain([item]).collect();
         let root = Value::from_object(Fields(all));
-        Self { root, fields: self.fields.clone(), item: Some(Item { name, part, index }) }
+        let size = self.size + each.item.as_bytes().len();
+        let item = Some(Item { name, part, index });
+        Self { root, fields: self.fields.clone(), item, size, effort: Arc::clone(&self.effort) }
+    }
+
+    /// The same for one evaluation.
+    pub(crate) fn with_effort(&self, effort: Arc<Effort>) -> Self {
+        Self { effort, ..self.clone() }
+    }
+
+    pub(super) fn effort(&self) -> &Effort {
+        &self.effort
+    }
+
+    /// Whether looking into it may take more than a moment: no fuel is paid for that.
+    pub(crate) fn is_large(&self) -> bool {
+        self.size > LARGE
     }
 
     /// Which item of a loop it is for.
@@ -80,6 +103,13 @@ impl Context {
     pub(super) fn get(&self, path: &[Value]) -> Option<Value> {
         path.iter().try_fold(self.root(), |here, key| here.get_item(key).ok())
     }
+}
+
+fn size(scope: &Scope) -> usize {
+    let step = |step: &Arc<StepScope>| {
+        step.output.as_str().len() + step.content.as_ref().map_or(0, |content| content.as_bytes().len())
+    };
+    scope.params.as_str().len() + scope.vars.as_str().len() + scope.steps.values().map(step).sum::<usize>()
 }
 
 fn workflow(workflow: &WorkflowScope) -> Value {

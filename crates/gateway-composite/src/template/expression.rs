@@ -1,5 +1,5 @@
 use gateway_domain::printable;
-use minijinja::{Error, ErrorKind, Value, machinery, value::ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Value, machinery, value::ValueKind};
 
 use super::{
     Reference,
@@ -19,10 +19,13 @@ const SHOWN: usize = 80;
 /// How much of what the language says an error shows, in characters.
 const DETAIL: usize = 200;
 
-/// A compiled expression.
+type Compiled<'source> = minijinja::Expression<'static, 'source>;
+
+/// An expression that is known to compile.
 pub(super) struct Expression {
     source: String,
-    compiled: minijinja::Expression<'static, 'static>,
+    /// `None`: it is nothing but a constant path, and what a compiled one takes, which is 16 KiB, is not worth it.
+    compiled: Option<Compiled<'static>>,
     inspected: Inspected,
 }
 
@@ -37,7 +40,8 @@ impl Expression {
         let tree = machinery::parse_expr(source).map_err(no_expression)?;
         let inspected = inspect::inspect(&tree).map_err(|reason| format!("`{}`: {reason}", shown()))?;
         let compiled =
-            language::environment().compile_expression_owned(source.to_owned()).map_err(no_expression)?;
+            language::little().compile_expression_owned(source.to_owned()).map_err(no_expression)?;
+        let compiled = Some(compiled).filter(|_| inspected.path.is_none());
         Ok(Self { source: source.to_owned(), compiled, inspected })
     }
 
@@ -71,12 +75,40 @@ impl Expression {
     }
 
     fn value(&self, context: &Context) -> Result<Value, TemplateError> {
+        context.effort().begin()?;
+        if let Some(value) = self.inspected.path.as_ref().and_then(|path| context.get(path))
+            && !value.is_undefined()
+        {
+            return Ok(value);
+        }
         self.check(context)?;
-        let value = self.compiled.eval(context.root()).map_err(|error| self.explained(&error))?;
+        let value = self.evaluated(context)?;
         if value.is_undefined() {
             return Err(missing(&format!("`{}`", printable(&self.source, SHOWN))));
         }
         Ok(value)
+    }
+
+    /// What it comes to with a little fuel, else with all that there may be.
+    fn evaluated(&self, context: &Context) -> Result<Value, TemplateError> {
+        let anew = |environment: &'static Environment<'static>| {
+            environment.compile_expression(&self.source)?.eval(context.root())
+        };
+        let little = match &self.compiled {
+            Some(compiled) => compiled.eval(context.root()),
+            // There is nothing at the path, and the language says best what is missing.
+            None => anew(language::little()),
+        };
+        match little {
+            // A value that is missing is so with any fuel; want of fuel may look like any other error.
+            Err(error) if error.kind() != ErrorKind::UndefinedError => {
+                context.effort().enlarge().map_err(|error| self.named(error))?;
+                // Compiled code keeps to the environment that it was compiled in, and is large; this is rare.
+                anew(language::whole())
+            }
+            done => done,
+        }
+        .map_err(|error| self.explained(&error))
     }
 
     /// What the language would not mind.
@@ -121,4 +153,21 @@ fn detail(error: &Error) -> String {
 fn undefined(detail: &str) -> Option<&str> {
     let before = detail.trim_end_matches(')').strip_suffix("` is undefined")?;
     detail.get(before.rfind('`')?..=before.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_compiled_is_kept_of_a_constant_path() {
+        for (source, is_kept) in [
+            ("params.x", false),
+            ("steps['look-up'].output.list[-1]", false),
+            ("params.list[params.n]", true),
+            ("params.x | upper", true),
+        ] {
+            assert_eq!(Expression::compile(source).unwrap().compiled.is_some(), is_kept, "{source}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use gateway_domain::RawJson;
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
 use super::{RESULT_LIMIT, node, write::Writer};
 use crate::error::TemplateError;
@@ -12,6 +12,10 @@ use crate::error::TemplateError;
 /// filter or operator: this lets a text of the largest size pass through one filter and be put together with another,
 /// takes some tens of milliseconds, and holds memory to about 25 MB.
 const FUEL: u64 = 400_000;
+/// What one expression may do where others wait for the thread: less than a millisecond.
+const LITTLE_FUEL: u64 = 5_000;
+/// How many bytes one unit of fuel pays for.
+const BYTES_PER_FUEL: u64 = 64;
 /// How many numbers `range` gives.
 const RANGE_LIMIT: usize = 10_000;
 
@@ -44,16 +48,22 @@ pub(super) const FUNCTIONS: &[&str] = &["fromJson", "json", "quote", "range"];
 /// Functions of the library that there are not: they show what is not to be seen, or need statements.
 const NO_FUNCTIONS: &[&str] = &["debug", "dict", "namespace"];
 
-/// The one environment. It holds no templates and can load none.
-pub(super) fn environment() -> &'static Environment<'static> {
+/// The environment in which expressions do a little. It holds no templates and can load none.
+pub(super) fn little() -> &'static Environment<'static> {
     static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
-    ENVIRONMENT.get_or_init(build)
+    ENVIRONMENT.get_or_init(|| build(LITTLE_FUEL))
 }
 
-fn build() -> Environment<'static> {
+/// The same in which they do all that they may.
+pub(super) fn whole() -> &'static Environment<'static> {
+    static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
+    ENVIRONMENT.get_or_init(|| build(FUEL))
+}
+
+fn build(fuel: u64) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
+    environment.set_fuel(Some(fuel));
     // Has errors say which value was missing.
     environment.set_debug(true);
     NO_FILTERS.iter().for_each(|name| environment.remove_filter(name));
@@ -71,26 +81,28 @@ fn build() -> Environment<'static> {
 }
 
 /// A value as JSON text.
-fn json(value: &Value) -> Result<String, Error> {
-    written(|out| out.value(value))
+fn json(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    written(state, |out| out.value(value))
 }
 
 /// A value as text in quotes, so that it can stand in JSON text; what is no text is written as JSON first.
-fn quote(value: &Value) -> Result<String, Error> {
-    written(|out| out.text(|out| out.escaped_value(value)))
+fn quote(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    written(state, |out| out.text(|out| out.escaped_value(value)))
 }
 
 /// A value as text: texts as they are, anything else as JSON.
-fn string(value: &Value) -> Result<String, Error> {
+fn string(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     match value.as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => json(value),
+        None => json(state, value),
     }
 }
 
 /// The value that JSON text says.
-fn from_json(text: &Value) -> Result<Value, Error> {
+fn from_json(state: &State<'_, '_>, text: &Value) -> Result<Value, Error> {
     let text = text.as_str().ok_or_else(|| impossible("`fromJson` takes a text that is JSON".to_owned()))?;
+    // The library has filters pay for the texts they take, and functions for nothing.
+    state.consume_fuel(text.len() as u64 / BYTES_PER_FUEL)?;
     let parsed = RawJson::parse(text.to_owned());
     parsed.map(|json| node::value(json.into())).map_err(|error| impossible(format!("`fromJson`: {error}")))
 }
@@ -107,11 +119,18 @@ fn range(first: i64, end: Option<i64>, step: Option<i64>) -> Result<Value, Error
     Ok(Value::from(numbers))
 }
 
-fn written(write: impl FnOnce(&mut Writer) -> Result<(), TemplateError>) -> Result<String, Error> {
-    let mut out = Writer::new(RESULT_LIMIT);
+fn written(
+    state: &State<'_, '_>,
+    write: impl FnOnce(&mut Writer) -> Result<(), TemplateError>,
+) -> Result<String, Error> {
+    // The text is paid for when it is there. What cannot be paid for is not written.
+    let fuel = state.fuel_levels().map_or(u64::MAX, |(_, left)| left);
+    let affordable = usize::try_from(fuel.saturating_mul(BYTES_PER_FUEL)).unwrap_or(usize::MAX);
+    let mut out = Writer::new(RESULT_LIMIT.min(affordable));
     let text = write(&mut out).and_then(|()| out.into_text());
     text.map_err(|error| match error.is_missing {
         true => Error::new(ErrorKind::UndefinedError, error.reason),
+        false if affordable < RESULT_LIMIT => Error::from(ErrorKind::OutOfFuel),
         false => impossible(error.reason),
     })
 }

@@ -5,6 +5,7 @@
 
 mod coerce;
 mod context;
+mod effort;
 mod expression;
 mod inspect;
 mod json;
@@ -19,10 +20,13 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use gateway_domain::{RawJson, printable};
 
 pub(crate) use self::{
     context::Context,
+    effort::Effort,
     json::count,
     scope::{ForEachScope, Scope, StepScope, WorkflowScope},
     tree::Tree,
@@ -36,17 +40,18 @@ use crate::error::TemplateError;
 
 /// How many bytes a template's text may have.
 const TEXT_LIMIT: usize = 64 * 1024;
-/// How many expressions may stand in it, or in all of a tree. The language bounds the work of single expressions and does
-/// not tell what they have used of it; this bounds what is done between two awaits.
+/// How many expressions may stand in it, or in all of a tree. The language bounds the work of single expressions, and
+/// [`Effort`] how many of them may do much.
 const EXPRESSION_LIMIT: usize = 200;
 /// How many bytes of JSON a template, a tree, or the output of a workflow may come to (C-57).
 pub(crate) const RESULT_LIMIT: usize = 10_000_000;
 /// How many characters of a value an error shows (C-59).
 const SHOWN: usize = 100;
 
-/// A compiled template.
+/// A compiled template. Clones share it.
+#[derive(Clone)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    parts: Arc<[Part]>,
 }
 
 enum Part {
@@ -89,7 +94,7 @@ impl Template {
             });
             check_expressions(expressions)?;
         }
-        Ok(Self { parts })
+        Ok(Self { parts: parts.into() })
     }
 
     /// What its expressions refer to.
@@ -144,7 +149,7 @@ impl Template {
 
     /// Writes what it comes to.
     fn write(&self, context: &Context, out: &mut Writer) -> Result<(), TemplateError> {
-        if let [Part::Expression(expression)] = self.parts.as_slice() {
+        if let [Part::Expression(expression)] = &*self.parts {
             return expression.write(context, out);
         }
         out.text(|out| {
@@ -159,7 +164,7 @@ impl Template {
 impl std::fmt::Debug for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("\"")?;
-        for part in &self.parts {
+        for part in &*self.parts {
             match part {
                 Part::Text(text) => f.write_str(text)?,
                 Part::Expression(expression) => write!(f, "{{{{ {} }}}}", expression.source())?,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use gateway_domain::{JsonKind, RawJson, RawObject};
 
 use super::{
@@ -7,9 +9,10 @@ use super::{
 use crate::error::{TemplateError, place_within};
 
 /// A JSON value whose strings are templates (C-57). What has none in it keeps its bytes.
-#[derive(Debug)]
+/// Clones share it.
+#[derive(Debug, Clone)]
 pub(crate) struct Tree {
-    root: Branch,
+    root: Arc<Branch>,
 }
 
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl Tree {
         let mut errors = Vec::new();
         let root = Branch::compile(value, "", 0, &mut errors);
         errors.extend(check_expressions(root.expressions()).err());
-        if errors.is_empty() { Ok(Self { root }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { root: Arc::new(root) }) } else { Err(errors) }
     }
 
     /// What its templates refer to, each with the place of the template.

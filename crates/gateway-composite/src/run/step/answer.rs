@@ -2,6 +2,7 @@ use gateway_domain::{JsonKind, RawJson, RawObject, printable};
 
 use crate::run::members::Members;
 
+const STRUCTURED: &str = "structuredContent";
 /// How much of what a tool says about its failure is passed on, in characters.
 pub(super) const MESSAGE_LIMIT: usize = 1_000;
 
@@ -19,20 +20,22 @@ impl Answer {
     /// The output of a result (C-50): its `structuredContent` if that is an object, else a map of its content. There
     /// the first text is `text`, the next ones `text_1`, `text_2` and so on; likewise `image` and `audio` are their
     /// base64 data, `resource` is the embedded resource, and `resource_link` the link's whole block. Blocks of other
-    /// types are only in the content.
+    /// types are only in the content. A `structuredContent` that is no object is beside them, under that name, which no
+    /// content has.
     ///
     /// `None`: it is nested too deep, or a member of its `structuredContent` stands twice.
     pub(super) fn of(result: &RawObject) -> Option<Self> {
         let content = result.get("content");
-        if let Some(structured) = result.get("structuredContent").filter(|it| it.kind() == JsonKind::Object) {
-            return Some(Self { output: RawObject::try_from(structured).ok()?, content, copied: 0 });
+        let structured = result.get(STRUCTURED);
+        if let Some(object) = structured.as_ref().filter(|it| it.kind() == JsonKind::Object) {
+            return Some(Self { output: RawObject::try_from(object.clone()).ok()?, content, copied: 0 });
         }
-        let output = mapped(content.as_ref())?;
+        let output = mapped(content.as_ref(), structured.as_ref())?;
         Some(Self { copied: output.as_str().len(), output, content })
     }
 }
 
-fn mapped(content: Option<&RawJson>) -> Option<RawObject> {
+fn mapped(content: Option<&RawJson>, structured: Option<&RawJson>) -> Option<RawObject> {
     let mut output = Members::new();
     let mut counts = [0_usize; KINDS.len()];
     for block in blocks(content) {
@@ -43,6 +46,9 @@ fn mapped(content: Option<&RawJson>) -> Option<RawObject> {
         };
         output.add(&name, &value);
         counts[kind] += 1;
+    }
+    if let Some(structured) = structured {
+        output.add(STRUCTURED, structured);
     }
     output.finish().ok()
 }
@@ -106,7 +112,12 @@ mod tests {
                 r#"{ "a":9007199254740993,"b":1e400}"#,
             ),
             (r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{}}"#, "{}"),
-            (r#"{"content":[{"type":"text","text":"a"}],"structuredContent":[1]}"#, r#"{"text":"a"}"#),
+            (
+                r#"{"content":[{"type":"text","text":"a"}],"structuredContent":[1.0]}"#,
+                r#"{"text":"a","structuredContent":[1.0]}"#,
+            ),
+            (r#"{"structuredContent":null}"#, r#"{"structuredContent":null}"#),
+            (r#"{"content":[],"structuredContent":"a"}"#, r#"{"structuredContent":"a"}"#),
             ("{}", "{}"),
             (r#"{"content":7}"#, "{}"),
             (

@@ -42,7 +42,7 @@ impl<'a> ToolCall<'a> {
     ///
     /// # Errors
     /// There is no such tool, a template does not come to a value, or the run may not hold what they come to.
-    pub(super) fn new(
+    pub(super) async fn new(
         shared: &'a Shared,
         step: &'a Arc<str>,
         planned: &'a PlannedCall,
@@ -51,8 +51,9 @@ impl<'a> ToolCall<'a> {
         let written = &planned.tool;
         let found = shared.find(written).ok_or_else(|| StepError::UnknownTool { tool: written.clone() })?;
         let schema = found.offered.tool.input_schema().and_then(|schema| RawObject::try_from(schema).ok());
-        let arguments = planned.arguments.expand(context, schema.as_ref(), RESULT_LIMIT);
-        let arguments = arguments.map_err(|error| failed("arguments", error))?;
+        let tree = planned.arguments.clone();
+        let expand = move |context: &Context| tree.expand(context, schema.as_ref(), RESULT_LIMIT);
+        let arguments = shared.evaluate(context, expand).await.map_err(|error| failed("arguments", error))?;
         let held = shared.hold_bytes(arguments.as_bytes().len())?;
         let name = RawJson::string(&found.exposed);
         let object = Members::new().with("name", &name).with("arguments", &arguments).finish()?;

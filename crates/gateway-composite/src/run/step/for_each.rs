@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use gateway_domain::{JsonKind, RawJson, printable};
-use tokio::{task::JoinSet, time::timeout};
+use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use super::{
-    Ending, failed,
+    Ending, Time, failed,
     item::{Failures, Item},
     tally::{Done, Tally},
 };
@@ -27,20 +27,20 @@ pub(super) async fn run(
     step: &Arc<PlannedStep>,
     each: &Arc<PlannedLoop>,
     context: &Context,
+    time: Time,
     retries: &mut u32,
 ) -> Ending {
-    let Collection { items, held: _held } = match collection(shared, each, context) {
+    let Collection { items, held: _held } = match time.keep(collection(shared, each, context)).await {
         Ok(collection) => collection,
         Err(error) => return error.into(),
     };
     let mut tally = Tally::new(&items);
     let work = Work { shared, step, each, context, items: &items };
     let mut running = JoinSet::new();
-    let done = timeout(step.timeout, work.all(&mut running, &mut tally)).await;
+    let done = time.keep(work.all(&mut running, &mut tally)).await;
     // What is left is cancelled before any other step begins.
     running.shutdown().await;
     *retries += tally.retries();
-    let done = done.unwrap_or(Err(StepError::TimedOut { after: step.timeout }));
     let output = shared.charge_bytes(tally.unpaid()).and_then(|()| tally.output());
     match (done, output) {
         (Ok(()), Ok(output)) => Ending::Completed { output, content: None, skips_remaining: false },
@@ -57,8 +57,9 @@ struct Collection {
 }
 
 /// The items, if there are not too many (C-59, C-60).
-fn collection(shared: &Shared, each: &PlannedLoop, context: &Context) -> Result<Collection, StepError> {
-    let value = each.collection.expand(context, None, RESULT_LIMIT);
+async fn collection(shared: &Shared, each: &PlannedLoop, context: &Context) -> Result<Collection, StepError> {
+    let tree = each.collection.clone();
+    let value = shared.evaluate(context, move |context| tree.expand(context, None, RESULT_LIMIT)).await;
     let value = value.map_err(|error| failed("collection", error))?;
     let held = shared.hold_bytes(value.as_bytes().len())?;
     let list = list(&value).ok_or_else(|| {

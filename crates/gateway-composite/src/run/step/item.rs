@@ -47,7 +47,7 @@ impl Item {
     /// The tool's answer; `None`: the condition is false.
     async fn called(&self, retries: &mut u32) -> Result<Option<Answer>, StepError> {
         let Self { shared, step, each, context, .. } = self;
-        if !holds(each.condition.as_ref(), context)? {
+        if !holds(shared, each.condition.as_ref(), context).await? {
             return Ok(None);
         }
         let called = tried(shared, step, &each.call, &each.on_error, context, retries);

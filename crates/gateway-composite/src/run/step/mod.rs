@@ -11,10 +11,10 @@ mod question;
 mod rounds;
 mod tally;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{RawJson, RawObject};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use self::{answer::Answer, attempts::Attempts, call::ToolCall};
 use super::shared::Shared;
@@ -55,24 +55,42 @@ pub(crate) struct Performed {
 /// not decided here. Cancel-safe: dropping the future cancels what it has called.
 pub(crate) async fn perform(shared: &Arc<Shared>, step: &Arc<PlannedStep>, scope: Scope) -> Performed {
     let (mut retries, context) = (0, Context::new(&scope));
-    let ending = match (holds(step.condition.as_ref(), &context), &step.act) {
+    let time = Time { until: Instant::now() + step.timeout, after: step.timeout };
+    let holds = time.keep(holds(shared, step.condition.as_ref(), &context)).await;
+    let ending = match (holds, &step.act) {
         (Ok(false), _) => Ending::Skipped,
         (Err(error), _) => error.into(),
         (Ok(true), Act::Call(planned)) => {
             let called = tried(shared, &step.id, planned, &step.on_error, &context, &mut retries);
-            let called = timeout(step.timeout, called).await;
-            called.unwrap_or(Err(StepError::TimedOut { after: step.timeout })).into()
+            time.keep(called).await.into()
         }
-        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &context).await,
-        (Ok(true), Act::ForEach(each)) => for_each::run(shared, step, each, &context, &mut retries).await,
+        (Ok(true), Act::Ask(question)) => question::ask(shared, step, question, &context, time).await,
+        (Ok(true), Act::ForEach(each)) => {
+            for_each::run(shared, step, each, &context, time, &mut retries).await
+        }
     };
     Performed { ending, retries }
 }
 
+/// The time of a step.
+#[derive(Debug, Clone, Copy)]
+struct Time {
+    until: Instant,
+    /// How long that was when it began.
+    after: Duration,
+}
+
+impl Time {
+    /// Works as long as there is time.
+    async fn keep<T>(self, work: impl Future<Output = Result<T, StepError>>) -> Result<T, StepError> {
+        timeout_at(self.until, work).await.unwrap_or(Err(StepError::TimedOut { after: self.after }))
+    }
+}
+
 /// Whether a condition holds; none does (C-45).
-fn holds(condition: Option<&Template>, context: &Context) -> Result<bool, StepError> {
-    let Some(condition) = condition else { return Ok(true) };
-    match condition.condition(context) {
+async fn holds(shared: &Shared, condition: Option<&Template>, context: &Context) -> Result<bool, StepError> {
+    let Some(condition) = condition.cloned() else { return Ok(true) };
+    match shared.evaluate(context, move |context| condition.condition(context)).await {
         Ok(Ok(holds)) => Ok(holds),
         Ok(Err(found)) => Err(StepError::Condition { found }),
         Err(error) => Err(failed("condition", error)),
@@ -88,7 +106,7 @@ async fn tried(
     context: &Context,
     retries: &mut u32,
 ) -> Result<Answer, StepError> {
-    let call = ToolCall::new(shared, step, planned, context)?;
+    let call = ToolCall::new(shared, step, planned, context).await?;
     let mut attempts = Attempts::new(on_error, call.is_repeatable());
     loop {
         match call.make().await {

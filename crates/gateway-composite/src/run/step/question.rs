@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use gateway_domain::{Asker, JsonKind, Question, RawJson, RawObject, printable};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
-use super::{Ending, failed};
+use super::{Ending, Time, failed};
 use crate::{
     definition::Handler,
     error::StepError,
@@ -17,20 +17,24 @@ const MESSAGE_LIMIT: usize = 64 << 10;
 /// The bounds of what a user may give (C-66).
 const CONTENT_LIMIT: usize = 1 << 20;
 const CONTENT_DEPTH: usize = 10;
+/// How often a question is asked again because the answer does not fit.
+const MOST_REPETITIONS: u32 = 3;
+/// How much of why it does not is in front of the question then, in characters.
+const REASON_LIMIT: usize = 500;
 /// How much of an unknown action is shown.
 const ACTION_LIMIT: usize = 100;
 
-/// Asks the user, once (C-65 to C-69).
+/// Asks the user, and again if the answer does not fit (C-65 to C-69).
 pub(super) async fn ask(
     shared: &Shared,
     step: &PlannedStep,
     question: &PlannedQuestion,
     context: &Context,
+    time: Time,
 ) -> Ending {
     // Of a question this is 10 minutes at most: its definition was checked for that.
-    let after = step.timeout;
-    let said = timeout(after, said(shared, step, question, context)).await;
-    let said = said.unwrap_or(Ok(Said::Nothing { after }));
+    let said = timeout_at(time.until, said(shared, step, question, context)).await;
+    let said = said.unwrap_or(Ok(Said::Nothing { after: time.after }));
     match said {
         Ok(said) => said.ending(question),
         Err(error) => error.into(),
@@ -43,30 +47,61 @@ async fn said(
     question: &PlannedQuestion,
     context: &Context,
 ) -> Result<Said, StepError> {
-    let requests = requests(shared, question, context)?;
-    let _held = shared.hold_bytes(requests.as_str().len())?;
-    let responses = shared.ask(&step.id, &requests).await?;
-    read(shared, question, &responses)
+    can_ask(shared)?;
+    let message = message(shared, question, context).await?;
+    let (mut shown, mut times) = (message.clone(), 1);
+    loop {
+        // A late copy of an answer is not taken for one to the question that came after it.
+        let key = if times == 1 { KEY.to_owned() } else { format!("{KEY}{times}") };
+        let requests = requests(shared, question, &key, &shown)?;
+        let _held = shared.hold_bytes(requests.as_str().len())?;
+        let responses = shared.ask(&step.id, &requests).await?;
+        match read(shared, question, &responses.get_object(&key).unwrap_or_default()) {
+            Err(StepError::InvalidContent { reason }) if times <= MOST_REPETITIONS => {
+                // Its circumstances are those of whoever answered.
+                can_ask(shared)?;
+                shown = format!("The answer does not fit: {}\n\n{message}", printable(&reason, REASON_LIMIT));
+                times += 1;
+            }
+            said => return said,
+        }
+    }
+}
+
+fn can_ask(shared: &Shared) -> Result<(), StepError> {
+    match shared.config.can_ask && shared.exchange().here().elicits_forms() {
+        true => Ok(()),
+        false => Err(StepError::ElicitationNotConfigured),
+    }
+}
+
+async fn message(
+    shared: &Shared,
+    question: &PlannedQuestion,
+    context: &Context,
+) -> Result<String, StepError> {
+    let template = question.message.clone();
+    let message = shared.evaluate(context, move |context| template.text_within(context, MESSAGE_LIMIT));
+    message.await.map_err(|error| failed("message", error))
 }
 
 /// The one question, under the key that its answer has.
-fn requests(shared: &Shared, question: &PlannedQuestion, context: &Context) -> Result<RawObject, StepError> {
-    let can = shared.config.can_ask && shared.exchange().here().elicits_forms();
-    if !can {
-        return Err(StepError::ElicitationNotConfigured);
-    }
-    let message =
-        question.message.text_within(context, MESSAGE_LIMIT).map_err(|error| failed("message", error))?;
+fn requests(
+    shared: &Shared,
+    question: &PlannedQuestion,
+    key: &str,
+    message: &str,
+) -> Result<RawObject, StepError> {
     let params = Members::new()
         .with("mode", &RawJson::string("form"))
-        .with("message", &RawJson::string(&message))
+        .with("message", &RawJson::string(message))
         .with("requestedSchema", question.requested.raw());
     let method = RawJson::string(Question::ELICIT);
     let request = Members::new().with("method", &method).with("params", params.finish()?.raw()).finish()?;
     let asker = Asker::Workflow(shared.workflow.definition().name.clone());
     let shown = Question::read(request.raw().clone()).filter(|_| shared.config.label_questions);
     let shown = shown.map_or(request, |question| question.labelled(&asker).request().clone());
-    Members::new().with(KEY, shown.raw()).finish()
+    Members::new().with(key, shown.raw()).finish()
 }
 
 const KEY: &str = "question";
@@ -83,8 +118,7 @@ enum Said {
     },
 }
 
-fn read(shared: &Shared, question: &PlannedQuestion, responses: &RawObject) -> Result<Said, StepError> {
-    let answer = responses.get_object(KEY).unwrap_or_default();
+fn read(shared: &Shared, question: &PlannedQuestion, answer: &RawObject) -> Result<Said, StepError> {
     match answer.get_text("action").as_deref() {
         Some("accept") => {
             let content = content(question, answer.get("content"))?;

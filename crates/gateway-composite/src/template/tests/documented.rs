@@ -1,5 +1,5 @@
 use super::*;
-use crate::template::language::{FILTERS, FUNCTIONS, TESTS, environment};
+use crate::template::language::{FILTERS, FUNCTIONS, TESTS, whole};
 
 const DOCUMENT: &str = include_str!("../../../../../docs/workflow-expressions.md");
 
@@ -56,7 +56,7 @@ fn the_document_lists_what_there_is() {
 
 #[test]
 fn there_is_nothing_but_what_is_listed() {
-    let shown = format!("{:?}", environment());
+    let shown = format!("{:?}", whole());
     for (kind, names) in [("filters", FILTERS), ("tests", TESTS), ("globals", FUNCTIONS)] {
         let part = shown.split(&format!("{kind}: ")).nth(1).unwrap_or_else(|| panic!("{shown}"));
         let part = part.split([']', '}']).next().unwrap();

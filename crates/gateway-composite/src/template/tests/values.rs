@@ -175,3 +175,47 @@ fn texts_and_conditions_come_from_the_same_value() {
     }
     assert_eq!(condition(&"x".repeat(1000)).unwrap_err().chars().count(), 101);
 }
+
+#[test]
+fn a_path_comes_to_the_same_alone_and_within_an_expression() {
+    let params = r#"{"s":"abc","l":[1.0,[2]],"o":{"a":null,"1":"one","key":"k"},"n":1e400}"#;
+    for path in [
+        "params",
+        "params.s",
+        "params.s[0]",
+        "params.s[-1]",
+        "params.s.length",
+        "params.l[0]",
+        "params.l[-1]",
+        "params.l[-1][0]",
+        "params.l[7]",
+        "params.l['a']",
+        "params.l.a",
+        "params.o.a",
+        "params.o.a.b",
+        "params.o[1]",
+        "params.o['1']",
+        "params.o.items",
+        "params.missing",
+        "params.missing.more",
+        "params.n",
+        "params.n.x",
+        "steps.fetch.output.items[1].name",
+        "steps['look-up'].error",
+        "steps.nobody.output",
+        "workflow.duration_ms",
+        "workflow.id[0]",
+        "forEach.index",
+        "forEach.item.id",
+        "nothing",
+        "range",
+    ] {
+        let alone = value(&format!("{{{{ {path} }}}}"), params);
+        let within = value(&format!("{{{{ {path} if true else 0 }}}}"), params);
+        match (&alone, &within) {
+            (Ok(alone), Ok(within)) => assert_eq!(alone, within, "{path}"),
+            (Err(alone), Err(within)) => assert_eq!(alone.is_missing, within.is_missing, "{path}"),
+            _ => panic!("{path}: {alone:?} is not {within:?}"),
+        }
+    }
+}

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::fake::{Tools, context, exchange, object, workflow};
 
+mod starved;
 mod told;
 
 const FORMS: &str = r#"{"elicitation":{}}"#;
