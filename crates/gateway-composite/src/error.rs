@@ -58,6 +58,14 @@ impl Quota {
             Self::Bytes => "runs.max_bytes",
         }
     }
+
+    /// The sentence about a run that came to its bound.
+    fn exceeded(self, limit: u64) -> String {
+        let setting = self.setting();
+        format!(
+            "the workflow may not have more than {limit} {self}; raise the gateway's `{setting}` if it may"
+        )
+    }
 }
 
 impl fmt::Display for Quota {
@@ -115,10 +123,7 @@ pub enum WorkflowError {
         steps: Vec<String>,
     },
     /// The run came to a bound (C-W18).
-    #[error(
-        "the workflow may not have more than {limit} {what}; raise the gateway's `{}` if it may",
-        .what.setting()
-    )]
+    #[error("{}", .what.exceeded(*.limit))]
     LimitExceeded {
         /// Of what.
         what: Quota,
@@ -269,10 +274,7 @@ pub enum StepError {
         reason: String,
     },
     /// The run came to a bound (C-W18). Never forgiven: it ends the run.
-    #[error(
-        "the workflow may not have more than {limit} {what}; raise the gateway's `{}` if it may",
-        .what.setting()
-    )]
+    #[error("{}", .what.exceeded(*.limit))]
     LimitExceeded {
         /// Of what.
         what: Quota,

@@ -60,7 +60,8 @@ fn report(name: &str, outcome: Result<Outcome, Error>) -> anyhow::Result<u8> {
             ));
             FAILED
         }
-        Ok(Outcome::InputRequired { .. } | Outcome::Task(_)) => {
+        Ok(Outcome::InputRequired { .. } | Outcome::Task(_))
+        | Err(Error::Caller(CallerError::MissingCapability { .. })) => {
             say(format_args!("error: tool `{name}` asks for input, which `gatewayd call` cannot give"));
             FAILED
         }

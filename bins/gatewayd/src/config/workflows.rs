@@ -19,7 +19,7 @@ const MOST: usize = 1_000;
 const LARGEST_FILE: u64 = 1 << 20;
 /// Bytes of all files that hold one, and of all definitions: what is compiled takes many times as much.
 const MOST_BYTES: u64 = 8 << 20;
-/// Expressions of all definitions. Compiled each takes about 8 KiB.
+/// Expressions of all definitions. Compiled each takes about 16 KiB.
 const MOST_EXPRESSIONS: usize = 50_000;
 /// How many files and folders a glob may mean.
 const MOST_PATHS: usize = 10_000;

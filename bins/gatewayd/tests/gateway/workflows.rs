@@ -190,7 +190,7 @@ fn a_workflow_that_asks_says_that_a_command_cannot_answer() {
     let folder = Folder::with(&format!("{workflow}{}", fake("d", &[])));
     let (code, out, err) = run(&folder, &["call", "ask"]);
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    assert!(err.contains("elicitation"), "{err}");
+    assert!(err.contains("asks for input, which `gatewayd call` cannot give"), "{err}");
 }
 
 async fn says(client: &HttpClient, workflow: &str, said: &str) -> bool {

@@ -34,7 +34,7 @@ struct Form<'a> {
 
 impl Form<'_> {
     fn size(&self) -> Option<Problem> {
-        let (bytes, levels) = (self.schema.as_str().len(), levels(self.schema.as_str()));
+        let (bytes, levels) = (self.schema.as_str().len(), self.schema.raw().depth());
         if self.schema.is_empty() {
             Some(self.place.problem("is required; it says what fields the form has"))
         } else if bytes > MAX_BYTES {
@@ -151,26 +151,6 @@ fn unknown(place: &Place, object: &RawObject, known: &[&str], problems: &mut Vec
         let message = format!("is nothing that a form can show; write one of {}", listed(known));
         problems.push(place.member(&name).problem(message));
     }
-}
-
-/// How deep arrays and objects are nested.
-fn levels(json: &str) -> usize {
-    let (mut level, mut deepest) = (0_usize, 0);
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            b'{' | b'[' if !is_quoted => {
-                level += 1;
-                deepest = deepest.max(level);
-            }
-            b'}' | b']' if !is_quoted => level = level.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 const FORM: &[&str] =

@@ -4,7 +4,10 @@ use gateway_domain::printable;
 use minijinja::machinery::ast::{CallArg, Expr, Filter};
 
 use super::SHOWN;
-use crate::template::language::{FILTERS, TESTS};
+use crate::{
+    definition::hint,
+    template::language::{FILTERS, TESTS},
+};
 
 /// Filters whose first argument names another filter or test.
 const NAMING: &[(&str, &[&str])] = &[("map", FILTERS), ("select", TESTS), ("reject", TESTS)];
@@ -31,10 +34,5 @@ pub(super) fn known(what: &str, name: &str, names: &[&str]) -> Result<(), String
     if names.contains(&name) {
         return Ok(());
     }
-    let distance = |known: &&&str| strsim::damerau_levenshtein(name, known);
-    let nearest = names.iter().min_by_key(distance).filter(|known| distance(known) * 3 <= name.len().max(3));
-    Err(match nearest {
-        Some(nearest) => format!("there is no {what} `{}`; is `{nearest}` meant?", printable(name, SHOWN)),
-        None => format!("there is no {what} `{}`; there are {}", printable(name, SHOWN), names.join(", ")),
-    })
+    Err(format!("there is no {what} `{}`{}", printable(name, SHOWN), hint(name, names)))
 }

@@ -69,10 +69,10 @@ fn there_is_nothing_but_what_is_listed() {
 fn what_the_language_does_not_have_is_told_when_it_is_compiled() {
     for (template, reason) in [
         ("{{ params.x | safe }}", "no filter `safe`"),
-        ("{{ params.x | lenght }}", "is `length` meant?"),
+        ("{{ params.x | lenght }}", "did you mean `length`?"),
         ("{{ params.x is sameas(1) }}", "no test `sameas`"),
         ("{{ debug() }}", "no function `debug`"),
-        ("{{ rnge(3) }}", "is `range` meant?"),
+        ("{{ rnge(3) }}", "did you mean `range`?"),
         ("{{ params.x.items() }}", "no methods"),
         ("{{ params['x'](1) }}", "only functions can be called"),
         ("{{ params.l | map('escape') }}", "no filter or test `escape`"),
