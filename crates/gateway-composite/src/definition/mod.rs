@@ -157,8 +157,8 @@ pub struct OnError {
     pub action: ErrorAction,
     /// How many more attempts there are, 1 to 10. Only with [`ErrorAction::Retry`], as the members below.
     pub retry_count: u32,
-    /// How long the first of them waits; 1 s by default, and if it is zero; then 1.5 times as long each time, ±50 %, at most 60 times
-    /// the first.
+    /// How long the first of them waits; 1 s by default, and if it is zero; then 1.5 times as long each time, ±50 %, at
+    /// most 60 times the first.
     pub retry_delay: Option<Duration>,
     /// `retryUnsafe`: the author insists that a tool is called again that does not say that it is read-only or
     /// idempotent. Without it such a tool is called again only if the call certainly did not run (C-W13).

@@ -75,7 +75,7 @@ impl Entry {
     }
 }
 
-/// Where a tool has come meanwhile that has the name of a
+/// The page with the workflows put where their names belong. Where a tool has come meanwhile that has the name of a
 /// workflow, the tool keeps it.
 pub(super) fn merge(inner: &RawJson, era: Era, shown: &[Shown]) -> RawJson {
     let mut workflows = shown.iter().peekable();

@@ -11,8 +11,8 @@ use crate::{
 /// How much of a value is shown that is not what it should be, in characters.
 const FOUND_LIMIT: usize = 100;
 
-/// The output that the definition describes, if it does (C-70 to C-72). A value that cannot be had, or is null, is the property's
-/// default. A property that is null nevertheless is left out, so that the output is what its schema says.
+/// The output that the definition describes, if it does (C-70 to C-72). A value that cannot be had, or is null, is the
+/// property's default. A property that is null nevertheless is left out, so that the output is what its schema says.
 ///
 /// # Errors
 /// A property cannot be had and has no default, or a required one is not there; or all of it is more than an output may

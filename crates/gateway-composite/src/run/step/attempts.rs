@@ -32,7 +32,8 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// The attempts that the author allows, 10 more at most as definitions are checked for (C-48), at something that can be done twice, or cannot.
+    /// The attempts that the author allows, 10 more at most as definitions are checked for (C-48), at something that
+    /// can be done twice, or cannot.
     pub(super) fn new(on_error: &OnError, is_repeatable: bool) -> Self {
         let left = match on_error.action {
             ErrorAction::Retry => on_error.retry_count,

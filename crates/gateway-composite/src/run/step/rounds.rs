@@ -34,7 +34,8 @@ impl<'a> Rounds<'a> {
     }
 
     /// Has the client answer what is required, and gives what the call goes on with. A user who has agreed to open a
-    /// URL is not asked for it again but waited for, as long as the step may take. Cancel-safe: dropping the future takes the questions back.
+    /// URL is not asked for it again but waited for, as long as the step may take. Cancel-safe: dropping the future
+    /// takes the questions back.
     ///
     /// # Errors
     /// It asks too much or too often, or for what this client cannot be asked, or the run may not make more calls.
