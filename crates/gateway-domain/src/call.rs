@@ -1,6 +1,9 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use crate::{Caller, ClientCapabilities, ClientLink, DownstreamName, FollowUp, RawObject, Subject};
+use crate::{
+    Caller, ClientCapabilities, ClientLink, DownstreamName, FollowUp, Incoming, Notes, RawObject, Subject,
+    TraceContext,
+};
 
 /// The two eras of the protocol (protocol.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,6 +139,12 @@ pub struct Exchange {
     pub run: Option<Arc<str>>,
     /// The client itself, where it can be told and asked something outside any call: a legacy session.
     pub client: Option<Arc<dyn ClientLink>>,
+    /// What came with the request, for parts that make credentials of it; `None`: nothing is known of it.
+    pub incoming: Option<Arc<Incoming>>,
+    /// Where the call stands in a trace; `None`: in none.
+    pub trace: Option<TraceContext>,
+    /// What is found out about the call. What is called in its course has notes of its own.
+    pub notes: Arc<Notes>,
 }
 
 impl Exchange {
@@ -151,6 +160,9 @@ impl Exchange {
             events: Arc::new(Silent),
             run: None,
             client: None,
+            incoming: None,
+            trace: None,
+            notes: Arc::default(),
         }
     }
 

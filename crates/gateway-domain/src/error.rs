@@ -112,6 +112,26 @@ pub enum CallerError {
         /// The limit in force.
         limit: usize,
     },
+    /// More calls than the caller may make in a time.
+    #[error("too many calls {of}; try again in {} s", whole_seconds(*.retry_in))]
+    RateLimited {
+        /// Of what there are too many, as `of this tool`.
+        of: &'static str,
+        /// When there is room again.
+        retry_in: Duration,
+    },
+    /// The caller's token lacks scopes that the request needs (RFC 6750 §3.1).
+    #[error("the token lacks a scope; needed: {}", .scopes.join(" "))]
+    InsufficientScope {
+        /// All that the request needs, those included that the token has.
+        scopes: Vec<String>,
+    },
+    /// No record of the call could be kept, and there must be one (P-60).
+    #[error("the gateway cannot keep its records at the moment{}", if *.executed { "; the call was made" } else { "" })]
+    Unrecorded {
+        /// Whether the downstream has acted already.
+        executed: bool,
+    },
     /// The caller's session has ended.
     #[error("the client session has been closed")]
     SessionClosed,
@@ -199,6 +219,12 @@ pub enum DownstreamFault {
         /// 401 or 403.
         status: u16,
     },
+    /// The gateway has nothing to prove itself with.
+    #[error("needs credentials that the gateway does not have: {reason}")]
+    Credentials {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// All its sessions are in use.
     #[error("has no free session: all {max} are in use")]
     Exhausted {
@@ -255,6 +281,7 @@ impl DownstreamFault {
             | Self::Nonsense { .. }
             | Self::TooLarge { .. }
             | Self::Unauthorized { .. }
+            | Self::Credentials { .. }
             | Self::InputRequired => false,
         }
     }
@@ -270,6 +297,7 @@ impl DownstreamFault {
             Self::TooLarge { limit } => format!("answered with more than {limit} bytes").into(),
             Self::Status { status } => format!("answered HTTP status {status}").into(),
             Self::Unauthorized { .. } => "refused the gateway's credentials".into(),
+            Self::Credentials { .. } => "needs credentials that the gateway does not have".into(),
             Self::Exhausted { .. } => "has no free session".into(),
             Self::Broken { retry_in, .. } => {
                 format!("failed too often and is not tried again for {} s", whole_seconds(*retry_in)).into()
@@ -290,6 +318,7 @@ impl DownstreamFault {
             Self::TooLarge { .. } => "downstream_answer_too_large",
             Self::Status { .. } => "downstream_status",
             Self::Unauthorized { .. } => "downstream_unauthorized",
+            Self::Credentials { .. } => "downstream_credentials",
             Self::Exhausted { .. } => "downstream_pool_exhausted",
             Self::Broken { .. } => "downstream_broken",
             Self::Closed => "downstream_closed",

@@ -19,45 +19,56 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod call;
 mod caller;
 mod capabilities;
 mod catalog;
 mod error;
+mod incoming;
 mod json;
 mod name;
+mod notes;
 mod outcome;
 mod param_header;
 mod port;
 mod question;
+mod secret;
 mod status;
 mod subject;
 mod text;
 mod tool;
+mod trace;
 
+pub use access::{Access, Act, Decider, Decision, Unrestricted};
 pub use call::{
     Call, Era, Event, EventSink, Exchange, LogLevel, Origin, Params, SessionKey, Silent, Target, View,
 };
-pub use caller::Caller;
+pub use caller::{Caller, Grants};
 pub use capabilities::{ClientCapabilities, TASKS_EXTENSION};
 pub use catalog::{Catalog, CatalogEntry, DuplicateName};
 pub use error::{
     CallerError, DownstreamError, DownstreamFault, Error, Execution, InternalError, OperatorError,
     UnlistedError,
 };
+pub use incoming::Incoming;
 pub use json::{DEPTH_LIMIT, JsonError, JsonKind, Key, ObjectEdit, RawJson, RawObject, Scanner};
 pub use name::{
     DownstreamName, DownstreamNameError, NAMESPACE_SEPARATOR, ToolRef, ToolRefError, separators_in,
 };
+pub use notes::{Found, Notes};
 pub use outcome::{Asker, FollowUp, InputRequired, Outcome, ParkId, PeerError, State, TaskHandle};
 pub use param_header::{ParamHeader, ParamKind};
 pub use port::{
-    ClientLink, Directory, Dispatcher, DownstreamObserver, DownstreamSession, Factory, Generations, ListKind,
-    ListPage, Notice, Offer, OfferedTool, Page, ParkedCall, PeerInfo, Session, SessionProfile, Sessions,
-    Subscription, Subscriptions, ToolPage, Updates,
+    ClientLink, Directory, Dispatcher, DoorAudit, DoorRefusal, DownstreamObserver, DownstreamSession,
+    Factory, Generations, ListKind, ListPage, MetricsSource, Notice, Offer, OfferedTool, Page, ParkedCall,
+    PeerInfo, Session, SessionProfile, Sessions, Subscription, Subscriptions, TokenError, TokenVerifier,
+    ToolPage, Unrecorded, Updates,
 };
 pub use question::{Ability, Question};
+pub use secret::Secret;
 pub use status::{DownstreamState, DownstreamStatus, ListRemark, SessionCounts};
 pub use subject::{Reference, Subject, TaskAct, TaskSupport};
 pub use text::printable;
 pub use tool::Tool;
+pub use trace::TraceContext;

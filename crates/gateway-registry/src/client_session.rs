@@ -208,7 +208,7 @@ impl ClientSession {
         match downstream.mode {
             SessionMode::Shared => {
                 let capabilities = ClientCapabilities::none();
-                let profile = SessionProfile { era: exchange.era, capabilities };
+                let profile = SessionProfile { era: exchange.era, capabilities, ..SessionProfile::default() };
                 let opened = downstream.open(purpose, &profile).await?;
                 Ok(match opened {
                     Opened::Stateless(kept) => Link::Stateless(kept),
@@ -231,7 +231,7 @@ impl ClientSession {
             Slot::ToOpen(slot) => slot,
         };
         let capabilities = exchange.capabilities.clone();
-        let profile = SessionProfile { era: exchange.era, capabilities };
+        let profile = SessionProfile { era: exchange.era, capabilities, ..SessionProfile::default() };
         let obtained = slot.opening.join(|| slot.clone().open(purpose, profile)).await?;
         drop(slot);
         if self.is_closed() {

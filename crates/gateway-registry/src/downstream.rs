@@ -517,7 +517,7 @@ impl fmt::Debug for Downstream {
 fn lists_profile() -> SessionProfile {
     const EVERYTHING: &str = r#"{"roots":{},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
     let capabilities = RawObject::parse(EVERYTHING).unwrap_or_default().into();
-    SessionProfile { era: Era::Modern, capabilities }
+    SessionProfile { era: Era::Modern, capabilities, ..SessionProfile::default() }
 }
 
 /// Completes when the other end has been let go of.

@@ -47,6 +47,7 @@ impl Verdict {
             Fault::Status { .. }
             | Fault::TooLarge { .. }
             | Fault::Unauthorized { .. }
+            | Fault::Credentials { .. }
             | Fault::Exhausted { .. }
             | Fault::Broken { .. }
             | Fault::Closed

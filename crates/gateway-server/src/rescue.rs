@@ -403,6 +403,19 @@ fn caller(error: &CallerError) -> Verdict {
             let status = StatusCode::TOO_MANY_REQUESTS;
             Verdict::new(status, code::INTERNAL_ERROR, "caller_overloaded", error.to_string()).retryable()
         }
+        CallerError::RateLimited { .. } => {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            Verdict::new(status, code::INTERNAL_ERROR, "rate_limited", error.to_string()).retryable()
+        }
+        CallerError::InsufficientScope { .. } => {
+            Verdict::new(StatusCode::FORBIDDEN, code::INTERNAL_ERROR, "insufficient_scope", error.to_string())
+        }
+        CallerError::Unrecorded { executed } => {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let mut verdict = Verdict::new(status, code::INTERNAL_ERROR, "unrecorded", error.to_string());
+            verdict.may_have_executed = *executed;
+            verdict
+        }
         CallerError::SessionClosed => Verdict::new(
             StatusCode::OK,
             code::INTERNAL_ERROR,

@@ -114,7 +114,8 @@ fn call(bencher: Bencher<'_, '_>, size: usize) {
     )
     .unwrap();
     let capabilities = ClientCapabilities::none();
-    let profile = SessionProfile { era: Era::Modern, capabilities: capabilities.clone() };
+    let profile =
+        SessionProfile { era: Era::Modern, capabilities: capabilities.clone(), ..SessionProfile::default() };
     let session = runtime.block_on(factory.open(&profile)).unwrap();
     let params = Params { object: RawObject::parse(arguments(size)).unwrap(), meta: None };
     let key = SessionKey::Modern { caller: Caller::anonymous(), capabilities: capabilities.clone() };

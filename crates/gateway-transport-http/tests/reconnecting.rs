@@ -143,7 +143,11 @@ async fn ten_thousand_reconnects_leave_nothing_behind() {
     config.max_reconnect_delay = Duration::ZERO;
     let observer = Arc::<Observer>::default();
     let factory = HttpFactory::new(DownstreamName::parse("fake").unwrap(), config, observer.clone()).unwrap();
-    let profile = SessionProfile { era: Era::Legacy, capabilities: ClientCapabilities::none() };
+    let profile = SessionProfile {
+        era: Era::Legacy,
+        capabilities: ClientCapabilities::none(),
+        ..SessionProfile::default()
+    };
     let mut sessions = Vec::new();
     for _ in 0..SESSIONS {
         sessions.push(factory.open(&profile).await.unwrap());

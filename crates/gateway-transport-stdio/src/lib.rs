@@ -31,7 +31,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = StdioConfig::new(vec!["mcp-server-time".into()], Implementation::new("me", "Me", "1.0"));
 //! let factory = StdioFactory::new(DownstreamName::parse("time")?, config, Arc::new(Deaf))?;
-//! let profile = SessionProfile { era: Era::Modern, capabilities: ClientCapabilities::none() };
+//! let profile = SessionProfile { era: Era::Modern, capabilities: ClientCapabilities::none(), ..SessionProfile::default() };
 //! let session = factory.open(&profile).await?;
 //! for tool in session.list_tools(None).await?.tools {
 //!     assert!(!tool.name().is_empty());

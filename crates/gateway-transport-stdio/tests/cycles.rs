@@ -34,7 +34,11 @@ fn counts() -> [usize; 3] {
 }
 
 async fn cycle(factory: &StdioFactory, crash: bool) {
-    let profile = SessionProfile { era: Era::Legacy, capabilities: ClientCapabilities::none() };
+    let profile = SessionProfile {
+        era: Era::Legacy,
+        capabilities: ClientCapabilities::none(),
+        ..SessionProfile::default()
+    };
     let session = factory.open(&profile).await.unwrap();
     assert!(session.peer().protocol.starts_with("20"));
     if crash {

@@ -144,6 +144,7 @@ fn leaves_no_session(fault: &DownstreamFault, stage: Stage) -> bool {
         | F::Ended { .. }
         | F::Handshake { .. }
         | F::Unauthorized { .. }
+        | F::Credentials { .. }
         | F::Broken { .. }
         | F::Closed => true,
         // All are in use, by calls.

@@ -7,8 +7,8 @@ use std::{
 use async_trait::async_trait;
 
 use crate::{
-    ClientCapabilities, ClientLink, Era, Error, Exchange, InternalError, ListKind, Outcome, ParamHeader,
-    Params, RawJson, RawObject, Subject, Subscription, TaskSupport, Tool, Updates,
+    ClientCapabilities, ClientLink, Era, Error, Exchange, Incoming, InternalError, ListKind, Outcome,
+    ParamHeader, Params, RawJson, RawObject, Subject, Subscription, TaskSupport, Tool, Updates,
 };
 
 /// A session that a pool can keep.
@@ -185,11 +185,13 @@ pub struct SessionProfile {
     pub era: Era,
     /// What the client behind the session can do.
     pub capabilities: ClientCapabilities,
+    /// What came with the request that it is opened for; `None`: it is opened for the gateway itself.
+    pub incoming: Option<Arc<Incoming>>,
 }
 
 impl Default for SessionProfile {
     fn default() -> Self {
-        Self { era: Era::Modern, capabilities: ClientCapabilities::none() }
+        Self { era: Era::Modern, capabilities: ClientCapabilities::none(), incoming: None }
     }
 }
 

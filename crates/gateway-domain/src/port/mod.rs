@@ -1,22 +1,28 @@
 //! What layers do for one another. Each trait is implemented in one crate and used in another that does
 //! not know it (design §3).
 
+mod audit;
 mod client;
 mod directory;
 mod downstream;
+mod metrics;
 mod observer;
+mod token;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 pub use self::{
+    audit::{DoorAudit, DoorRefusal, Unrecorded},
     client::{ClientLink, Notice, Subscription, Subscriptions, Updates},
     directory::{Directory, Generations, ListKind, Offer, OfferedTool, Page},
     downstream::{
         DownstreamSession, Factory, ListPage, ParkedCall, PeerInfo, Session, SessionProfile, ToolPage,
     },
+    metrics::MetricsSource,
     observer::DownstreamObserver,
+    token::{TokenError, TokenVerifier},
 };
 use crate::{Call, Caller, Error, Outcome, ParkId, SessionKey};
 

@@ -111,7 +111,11 @@ async fn run(pool: &Pool<Fake>, fake: &Fake, steps: Vec<Step>) -> Result<(), Tes
     for step in steps {
         match &step {
             Step::Acquire(era) => {
-                let profile = SessionProfile { era: *era, capabilities: ClientCapabilities::none() };
+                let profile = SessionProfile {
+                    era: *era,
+                    capabilities: ClientCapabilities::none(),
+                    ..SessionProfile::default()
+                };
                 match (pool.acquire(&profile).await, model.acquire(*era)) {
                     (Ok(session), Ok(expected)) => {
                         prop_assert_eq!(number(&session), expected);

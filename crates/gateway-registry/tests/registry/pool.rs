@@ -22,7 +22,7 @@ fn pool(fake: &Fake, max: usize) -> FakePool {
 }
 
 fn profile(era: Era) -> SessionProfile {
-    SessionProfile { era, capabilities: ClientCapabilities::none() }
+    SessionProfile { era, capabilities: ClientCapabilities::none(), ..SessionProfile::default() }
 }
 
 async fn take(pool: &FakePool) -> Pooled<Arc<dyn DownstreamSession>> {
@@ -153,7 +153,10 @@ async fn reuse_is_most_recently_returned_first_and_by_profile() {
     let modern = pool.acquire(&profile(Era::Modern)).await.unwrap();
     assert_eq!(number(&modern), 3, "an idle session of another profile is not for this caller");
     let capabilities = RawObject::parse(r#"{"sampling":{}}"#).unwrap().into();
-    let sampling = pool.acquire(&SessionProfile { era: Era::Legacy, capabilities }).await.unwrap();
+    let sampling = pool
+        .acquire(&SessionProfile { era: Era::Legacy, capabilities, ..SessionProfile::default() })
+        .await
+        .unwrap();
     assert_eq!(number(&sampling), 4);
     assert_eq!(pool.stats(), stats(2, 2, 4));
 }

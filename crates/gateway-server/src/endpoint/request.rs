@@ -62,6 +62,9 @@ impl Manner<'_> {
             run: None,
             events: visit.edge.silent.clone(),
             client: self.client.clone(),
+            incoming: None,
+            trace: None,
+            notes: Arc::default(),
         }
     }
 }

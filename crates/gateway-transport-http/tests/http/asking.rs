@@ -26,7 +26,7 @@ struct Scene {
 async fn scene(server: &str, era: Era, call_timeout: Duration) -> Scene {
     let mut wire = Wire::legacy(server).await;
     let (factory, _) = factory(&wire.url(), |config| config.call_timeout = call_timeout);
-    let profile = SessionProfile { era, capabilities: can(ALL) };
+    let profile = SessionProfile { era, capabilities: can(ALL), ..SessionProfile::default() };
     let opening = tokio::spawn(async move { factory.open(&profile).await.unwrap() });
     let mut get = wire.next().await;
     assert!(get.is("GET /mcp") && get.is("mcp-session-id: s-1"), "{}", get.request);
@@ -281,7 +281,10 @@ async fn other_roots_are_told_once_more_however_often_they_change_meanwhile() {
     })
     .await;
     let (factory, _) = factory(&wire.url(), |_| {});
-    let session = factory.open(&SessionProfile { era: Era::Legacy, capabilities: can(ALL) }).await.unwrap();
+    let session = factory
+        .open(&SessionProfile { era: Era::Legacy, capabilities: can(ALL), ..SessionProfile::default() })
+        .await
+        .unwrap();
     for _ in 0..5 {
         // It does not wait for a server that does not answer.
         tokio::time::timeout(Duration::from_millis(200), session.roots_changed()).await.unwrap();

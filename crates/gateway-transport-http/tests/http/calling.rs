@@ -186,7 +186,8 @@ async fn calls_declare_what_their_own_client_can_do_and_handshakes_what_their_se
     let key = "io.modelcontextprotocol/clientCapabilities";
     for (era, opened_with) in [(Era::Modern, "server/discover"), (Era::Legacy, "initialize")] {
         let fake = HttpFake::start(Profile::default());
-        let profile = SessionProfile { era, capabilities: declares(r#"{"roots":{}}"#) };
+        let profile =
+            SessionProfile { era, capabilities: declares(r#"{"roots":{}}"#), ..SessionProfile::default() };
         let session = factory(&fake.url(), |_| {}).0.open(&profile).await.unwrap();
         let exchange = Exchange { capabilities: declares(r#"{"sampling":{}}"#), ..quiet() };
         session.call_tool("echo", &[], &params("{}"), &exchange).await.unwrap();

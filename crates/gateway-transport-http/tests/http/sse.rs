@@ -41,8 +41,11 @@ async fn answer(wire: &Wire, stream: &mut Exchanged, method: &str, result: &str)
 
 async fn open(wire: &mut Wire) -> (Arc<HttpSession>, Exchanged, Arc<crate::support::Observer>) {
     let (factory, observer) = factory(&wire.url(), |_| {});
-    let profile =
-        SessionProfile { era: Era::Modern, capabilities: can(r#"{"elicitation":{"form":{}},"roots":{}}"#) };
+    let profile = SessionProfile {
+        era: Era::Modern,
+        capabilities: can(r#"{"elicitation":{"form":{}},"roots":{}}"#),
+        ..SessionProfile::default()
+    };
     let opening = tokio::spawn(async move { factory.open(&profile).await.unwrap() });
     let mut stream = wire.next().await;
     assert!(stream.is("GET /mcp") && stream.is("accept: text/event-stream"), "{}", stream.request);

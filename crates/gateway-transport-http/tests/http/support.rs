@@ -96,7 +96,7 @@ pub(crate) fn params(text: &str) -> Params {
 }
 
 pub(crate) fn profile(era: Era) -> SessionProfile {
-    SessionProfile { era, capabilities: ClientCapabilities::none() }
+    SessionProfile { era, capabilities: ClientCapabilities::none(), ..SessionProfile::default() }
 }
 
 pub(crate) fn us() -> Implementation {

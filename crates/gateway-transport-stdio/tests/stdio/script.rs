@@ -76,6 +76,10 @@ pub(crate) const ALL: &str =
 
 /// A session of somebody who can do all that.
 pub(crate) async fn able(factory: &StdioFactory, era: Era) -> StdioSession {
-    let profile = SessionProfile { era, capabilities: ClientCapabilities::from(object(ALL)) };
+    let profile = SessionProfile {
+        era,
+        capabilities: ClientCapabilities::from(object(ALL)),
+        ..SessionProfile::default()
+    };
     factory.open(&profile).await.unwrap()
 }

@@ -65,7 +65,7 @@ pub(crate) fn factory(config: StdioConfig) -> (StdioFactory, Arc<Ear>) {
 }
 
 pub(crate) fn profile(era: Era) -> SessionProfile {
-    SessionProfile { era, capabilities: ClientCapabilities::none() }
+    SessionProfile { era, capabilities: ClientCapabilities::none(), ..SessionProfile::default() }
 }
 
 /// A session in this era with a fake with these switches.

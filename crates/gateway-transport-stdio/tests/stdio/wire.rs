@@ -177,7 +177,8 @@ async fn calls_declare_what_their_own_client_can_do_and_handshakes_what_the_prof
             r#"read -r first; echo '{{"jsonrpc":"2.0","id":1,"result":{answer}}}'; {initialized} read -r called; printf '{{"jsonrpc":"2.0","id":2,"result":{{"first":%s,"called":%s}}}}\n' "$first" "$called"; cat >/dev/null"#
         );
         let config = StdioConfig::new(["sh", "-c", &lines].map(str::to_owned).to_vec(), us());
-        let profile = SessionProfile { era, capabilities: declares(r#"{"roots":{}}"#) };
+        let profile =
+            SessionProfile { era, capabilities: declares(r#"{"roots":{}}"#), ..SessionProfile::default() };
         let session = factory(config).0.open(&profile).await.unwrap();
         let exchange = Exchange { capabilities: declares(r#"{"sampling":{}}"#), ..exchange(None) };
         let seen = complete(session.call_tool("a", &[], &params("{}"), &exchange).await);

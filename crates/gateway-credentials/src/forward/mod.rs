@@ -1,0 +1,1 @@
+//! Headers of the client that the operator has passed on.

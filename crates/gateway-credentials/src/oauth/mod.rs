@@ -1,0 +1,1 @@
+//! Tokens of authorization servers, got by the gateway as their client.

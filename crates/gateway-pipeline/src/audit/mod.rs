@@ -1,0 +1,1 @@
+//! One record for every call, whatever happened to it (P-58 to P-65).

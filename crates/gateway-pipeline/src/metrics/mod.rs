@@ -1,0 +1,1 @@
+//! Figures of calls and of the stages that they pass (P-66).

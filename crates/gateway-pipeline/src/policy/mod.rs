@@ -1,0 +1,1 @@
+//! Who may do what (P-49 to P-55).
