@@ -133,8 +133,7 @@ pub(crate) fn server_config(config: &config::Config) -> ServerConfig {
     server.allow_unauthenticated = config.allow_unauthenticated;
     server.http2 = config.http2;
     server.cancel_on_disconnect = config.cancel_on_disconnect;
-    server.clients =
-        config.clients.iter().map(|client| ClientKey::new(&client.name, client.key.expose())).collect();
+    server.clients = config.clients.iter().flat_map(keys).collect();
     server.allowed_hosts = config.allowed_hosts.clone();
     server.allowed_origins = config.allowed_origins.clone();
     server.state_key.clone_from(&config.questions.state_key);
@@ -194,4 +193,11 @@ fn catalog_config(config: &config::Config) -> CatalogConfig {
         extensions: config.extensions.clone(),
         ..CatalogConfig::default()
     }
+}
+
+fn keys(client: &config::Client) -> impl Iterator<Item = ClientKey> {
+    client.keys.iter().filter_map(|key| match key {
+        config::Key::Plain(secret) => Some(ClientKey::new(&client.name, secret.expose())),
+        config::Key::Digest(_) => None,
+    })
 }

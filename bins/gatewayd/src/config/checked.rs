@@ -12,6 +12,7 @@ use http::{HeaderName, Uri};
 
 use super::api::Api;
 use super::secret::Secret;
+use super::security::{Client, Outgoing, Security};
 
 /// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +48,9 @@ pub(crate) struct Config {
     pub(crate) downstreams: Vec<Downstream>,
     /// In the order of their names; empty means that nobody needs a key.
     pub(crate) clients: Vec<Client>,
+    pub(crate) security: Security,
+    /// Values that are secret, by the key that each stands under.
+    pub(crate) secrets: Vec<(String, Secret)>,
     /// Variables that secrets came from: no child inherits them, whatever else it inherits (R-W8).
     pub(crate) secret_variables: BTreeSet<String>,
 }
@@ -258,6 +262,7 @@ pub(crate) struct Remote {
     /// Trusted besides the system's.
     pub(crate) certificates: Option<Certificates>,
     pub(crate) connect_timeout: Duration,
+    pub(crate) outgoing: Outgoing,
 }
 
 /// A file with certificates (PEM).
@@ -360,12 +365,4 @@ pub(crate) struct Restarts {
     /// Starts within `period`.
     pub(crate) limit: usize,
     pub(crate) period: Duration,
-}
-
-/// Somebody who may use the gateway.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Client {
-    pub(crate) name: String,
-    /// The bearer key; no two clients have the same.
-    pub(crate) key: Secret,
 }

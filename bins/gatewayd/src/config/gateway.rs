@@ -11,16 +11,17 @@ use super::checked::{Characters, Config, Limits, Lists, Log, LogFormat, Names, R
 use super::own::Own;
 use super::problem::Fault;
 use super::reader::{Item, Reader, Table};
-use super::{Request, client, downstream, questions, scalar, workflows};
+use super::{Request, downstream, questions, scalar, security, workflows};
 
 /// Reads everything; faults are with the reader afterwards, which then makes the result worthless.
 pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
     let mut top = reader.root();
-    top.set_later(&["audit"]);
-    let has_clients = top.has("clients");
+    let has_callers = top.has("clients") || top.has("oauth");
     let listen = top.take("listen");
     let address = listen.as_ref().and_then(|item| item.parsed(scalar::socket)).unwrap_or(DEFAULT_LISTEN);
     let names = names(top.table("names"));
+    let names_of_all = security::Downstreams(top.keys_of("downstreams"));
+    let clients = security::clients(top.table("clients"), &names_of_all);
     let config = Config {
         listen: address,
         allowed_hosts: top.list("allowed_hosts", scalar::host).unwrap_or_default(),
@@ -42,10 +43,12 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
             .list("extensions", extension)
             .unwrap_or_else(|| gateway_catalog::CatalogConfig::default().extensions),
         downstreams: downstream::read_all(&mut top, &own(request, address), names),
-        clients: client::read_all(top.table("clients")),
+        security: security::read(&mut top, &names_of_all, &clients),
+        clients,
+        secrets: Vec::new(),
         secret_variables: BTreeSet::default(),
     };
-    if let (Some(listen), false) = (listen, has_clients)
+    if let (Some(listen), false) = (listen, has_callers)
         && let Some(fault) = open_door(&config)
     {
         match request.opens_port {

@@ -12,7 +12,6 @@
 
 mod api;
 mod checked;
-mod client;
 mod downstream;
 mod editors;
 mod expand;
@@ -27,6 +26,7 @@ mod reach;
 mod reader;
 mod scalar;
 mod secret;
+mod security;
 mod stamp;
 #[cfg(test)]
 mod tests;
@@ -46,6 +46,11 @@ pub(crate) use file::Files;
 pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
 pub(crate) use secret::Secret;
+pub(crate) use security::{
+    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Login, Oauth,
+    Outgoing, Overflow, Owner, PinMode, Pins, Policy, Profile, Rates, Redaction, Rule, Security, Telemetry,
+    Through, Tls, TokenClient,
+};
 pub(crate) use stamp::{Stamp, Stamps};
 
 use expand::Surroundings;
@@ -227,7 +232,7 @@ impl Loading<'_> {
         let layers = self.layers.over(values, origin).over(request.flags.layer(), Origin::Flags);
         let reader = Reader::new(&layers, self.environment, self.readable);
         let config = gateway::read(&reader, request);
-        let Report { problems, notes, mut secret_variables, stamps } = reader.into_report();
+        let Report { problems, notes, mut secret_variables, secrets, stamps } = reader.into_report();
         let files = self.stamps.into_iter().chain(stamps).collect();
         if !problems.is_empty() {
             return Attempt { outcome: Err(Problems(problems)), files };
@@ -237,7 +242,7 @@ impl Loading<'_> {
         secret_variables
             .retain(|name| !["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"].contains(&name.as_str()));
         let notes = self.notes.into_iter().chain(notes).collect();
-        let config = Config { secret_variables, ..config };
+        let config = Config { secret_variables, secrets, ..config };
         Attempt { outcome: Ok(Loaded { config, source, notes }), files }
     }
 }

@@ -19,6 +19,7 @@ use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::scalar;
 use super::secret::{self, Secret};
+use super::security;
 
 /// `None` if there was a problem, which is then recorded.
 pub(super) fn read(table: &mut Table<'_>, executable: &Path, naming: &Naming) -> Option<Reach> {
@@ -67,7 +68,8 @@ fn article(way: &str) -> &str {
     }
 }
 
-const WEB_KEYS: [&str; 4] = ["url", "headers", "ca_file", "connect_timeout"];
+const WEB_KEYS: [&str; 6] =
+    ["url", "headers", "ca_file", "connect_timeout", "auth", security::FORWARD_HEADERS];
 const COMMAND_KEYS: [&str; 7] =
     ["command", "env", "cwd", "inherit_env", "startup_timeout", "terminate", "restarts"];
 
@@ -176,6 +178,7 @@ fn remote(table: &mut Table<'_>) -> Option<Remote> {
     let headers = fields.map(|table| headers(table, is_ours)).unwrap_or_default();
     let certificates = table.read("ca_file", certificates);
     let connect_timeout = seconds(table, "connect_timeout", 10);
+    let outgoing = security::credentials(table);
     let url = url?;
     if let Some(item) = place
         && !headers.is_empty()
@@ -183,7 +186,7 @@ fn remote(table: &mut Table<'_>) -> Option<Remote> {
     {
         item.note("headers travel unencrypted over http".to_owned());
     }
-    Some(Remote { url, headers, certificates, connect_timeout })
+    Some(Remote { url, headers, certificates, connect_timeout, outgoing })
 }
 
 pub(super) fn url(item: &Item<'_>) -> Result<Uri, Fault> {
@@ -261,7 +264,11 @@ pub(super) fn certificates(item: &Item<'_>) -> Result<Certificates, Fault> {
     }
 }
 
-fn existing(item: &Item<'_>, is_there: impl Fn(&Path) -> bool, kind: &str) -> Result<PathBuf, Fault> {
+pub(super) fn existing(
+    item: &Item<'_>,
+    is_there: impl Fn(&Path) -> bool,
+    kind: &str,
+) -> Result<PathBuf, Fault> {
     let path = scalar::path(item)?;
     match item.is_dormant() || is_there(&path) {
         true => Ok(path),

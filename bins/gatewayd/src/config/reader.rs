@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Tag, Value};
-use gateway_domain::RawObject;
+use gateway_domain::{RawObject, Secret};
 
 use super::file::Files;
 use super::key_path::KeyPath;
@@ -28,6 +28,8 @@ pub(super) struct Reader<'a> {
     problems: RefCell<Vec<((usize, usize), Problem)>>,
     notes: RefCell<Vec<Note>>,
     secret_variables: RefCell<BTreeSet<String>>,
+    /// By the key that each stands under.
+    secrets: RefCell<Vec<(String, Secret)>>,
     stamps: RefCell<Stamps>,
     /// While a disabled downstream is read: what it needs from outside need not be there.
     dormant: Cell<bool>,
@@ -42,6 +44,7 @@ impl<'a> Reader<'a> {
             problems: RefCell::default(),
             notes: RefCell::default(),
             secret_variables: RefCell::default(),
+            secrets: RefCell::default(),
             stamps: RefCell::default(),
             dormant: Cell::new(false),
         }
@@ -55,7 +58,6 @@ impl<'a> Reader<'a> {
             tag: Tag::Default,
             members: self.layers.merged(),
             known: Vec::new(),
-            later: &[],
         }
     }
 
@@ -68,6 +70,7 @@ impl<'a> Reader<'a> {
             problems,
             notes: self.notes.into_inner(),
             secret_variables: self.secret_variables.into_inner(),
+            secrets: self.secrets.into_inner(),
             stamps: self.stamps.into_inner(),
         }
     }
@@ -91,6 +94,8 @@ pub(super) struct Report {
     pub(super) notes: Vec<Note>,
     /// The variables that secrets came from.
     pub(super) secret_variables: BTreeSet<String>,
+    /// What came from variables and files, by the key that it stands under.
+    pub(super) secrets: Vec<(String, Secret)>,
     /// The files that values name and that are read with them.
     pub(super) stamps: Stamps,
 }
@@ -124,14 +129,9 @@ impl<'a> Item<'a> {
     /// The members of a table.
     pub(super) fn table(&self) -> Option<Table<'a>> {
         match self.structured() {
-            Value::Dict(tag, members) => Some(Table {
-                reader: self.reader,
-                path: self.path.clone(),
-                tag,
-                members,
-                known: Vec::new(),
-                later: &[],
-            }),
+            Value::Dict(tag, members) => {
+                Some(Table { reader: self.reader, path: self.path.clone(), tag, members, known: Vec::new() })
+            }
             other => {
                 self.report(scalar::found(&other, "a table of keys"));
                 None
@@ -175,6 +175,11 @@ impl<'a> Item<'a> {
     pub(super) fn variable(&self, name: &str) -> Option<&'a str> {
         self.reader.secret_variables.borrow_mut().insert(name.to_owned());
         self.reader.environment.get(name)
+    }
+
+    /// Notes what this value, which is secret, came to.
+    pub(super) fn keeps(&self, value: &str) {
+        self.reader.secrets.borrow_mut().push((self.path.to_string(), Secret::new(value)));
     }
 
     /// Notes a file that is read for this value.
@@ -238,7 +243,6 @@ pub(super) struct Table<'a> {
     tag: Tag,
     members: Dict,
     known: Vec<&'static str>,
-    later: &'static [&'static str],
 }
 
 impl<'a> Table<'a> {
@@ -276,7 +280,6 @@ impl<'a> Table<'a> {
             tag: self.tag,
             members: Dict::new(),
             known: Vec::new(),
-            later: &[],
         };
         self.take(key).and_then(|item| item.table()).unwrap_or(empty)
     }
@@ -290,17 +293,25 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// A path that is relative to the file that this stands in.
+    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
+        self.reader.layers.folder(self.tag).map_or_else(|| path.to_owned(), |folder| folder.join(path))
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.members.contains_key(key)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.members.is_empty()
+    /// The keys of a member that is a table.
+    pub(super) fn keys_of(&self, key: &str) -> Vec<String> {
+        match self.members.get(key) {
+            Some(Value::Dict(_, members)) => members.keys().cloned().collect(),
+            _ => Vec::new(),
+        }
     }
 
-    /// Keys of the design that this release does not have.
-    pub(super) fn set_later(&mut self, keys: &'static [&'static str]) {
-        self.later = keys;
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
     }
 
     pub(super) fn report(&self, fault: Fault) {
@@ -320,15 +331,6 @@ impl<'a> Table<'a> {
     pub(super) fn finish(self) {
         for (key, value) in &self.members {
             let path = self.path.key(key);
-            if self.later.contains(&key.as_str()) {
-                let fault = Fault::new(format!("`{key}` is not supported by this release"));
-                self.reader.report(
-                    value.tag(),
-                    &path,
-                    fault.hint("it comes with a later one; remove it for now"),
-                );
-                continue;
-            }
             let near = nearest(key, &self.known);
             if self.path.is_root() && self.is_foreign_variable(value.tag(), &path, near) {
                 continue;

@@ -1,6 +1,5 @@
 //! Values that must not be seen, and the three ways to write one.
 
-use std::fmt;
 use std::path::Path;
 
 use figment::value::Value;
@@ -10,32 +9,7 @@ use super::problem::Fault;
 use super::reader::{Item, Table};
 use super::scalar;
 
-/// A value that never appears in logs, errors or dumps.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
-
-impl Secret {
-    pub(super) const fn new(value: String) -> Self {
-        Self(value)
-    }
-
-    /// The value, for the one place that sends it or compares with it.
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
-}
+pub(crate) use gateway_domain::Secret;
 
 /// Reads `"text"`, `{ env = "NAME", prefix = "…" }` or `{ file = "path", prefix = "…" }`.
 ///
@@ -69,6 +43,7 @@ fn of_table(item: &Item<'_>, mut table: Table<'_>) -> Option<Secret> {
             None
         }
     }?;
+    item.keeps(&value);
     Some(Secret::new(prefix.unwrap_or_default() + &value))
 }
 

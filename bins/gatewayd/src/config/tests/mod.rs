@@ -3,6 +3,7 @@
 mod apis;
 mod editors;
 mod problems;
+mod security;
 mod values;
 mod workflows;
 

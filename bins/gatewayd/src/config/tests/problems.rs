@@ -136,12 +136,6 @@ const TOP_LEVEL: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[audit]\nsink = \"stdout\"",
-        &[
-            "g.toml:1: audit: `audit` is not supported by this release; hint: it comes with a later one; remove it for now",
-        ],
-    ),
-    (
         "lists = { zzz = 1 }",
         &[
             "g.toml:1: lists.zzz: unknown key `zzz`; hint: known here: strict, page_size, budget, settle, ttl, max_pages, max_tools, max_definition_bytes",

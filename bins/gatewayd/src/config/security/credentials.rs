@@ -1,0 +1,178 @@
+//! `auth` and `forward_headers` of a downstream with a url: what it is proved to who calls.
+
+use std::time::Duration;
+
+use figment::value::Value;
+use http::{HeaderName, Uri, header};
+
+use super::model::{Grant, Interactive, Login, Outgoing, Owner, TokenClient};
+use crate::config::gateway::HOUR;
+use crate::config::problem::Fault;
+use crate::config::reader::{Item, Table};
+use crate::config::secret::{self, Secret};
+use crate::config::{reach, scalar};
+
+pub(in crate::config) const FORWARD_HEADERS: &str = "forward_headers";
+
+/// What kind of credentials these are.
+#[derive(Clone, Copy)]
+enum Kind {
+    File,
+    Command,
+    ClientCredentials,
+    Exchange,
+    OfGateway,
+    OfUser,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("file", Kind::File),
+    ("command", Kind::Command),
+    ("client_credentials", Kind::ClientCredentials),
+    ("exchange", Kind::Exchange),
+    ("oauth", Kind::OfGateway),
+    ("oauth_per_user", Kind::OfUser),
+];
+
+pub(in crate::config) fn read(table: &mut Table<'_>) -> Outgoing {
+    let grant = table.take("auth").and_then(|item| grant(&item));
+    let forward = table.list(FORWARD_HEADERS, name).unwrap_or_default();
+    Outgoing { grant, forward }
+}
+
+fn name(item: &Item<'_>) -> Result<HeaderName, Fault> {
+    let text = scalar::word(item)?;
+    let name: HeaderName = text.parse().map_err(|_| Fault::new("is not a header's name"))?;
+    let is_secret = [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION].contains(&name);
+    match is_secret || reach::is_ours(name.as_str()) {
+        true => Err(Fault::new(format!("{name} is never passed on"))
+            .hint("a downstream that needs the caller's identity takes auth = { type = \"exchange\", … }")),
+        false => Ok(name),
+    }
+}
+
+fn grant(item: &Item<'_>) -> Option<Grant> {
+    let mut table = item.table()?;
+    let kind = table.take("type");
+    if kind.is_none() {
+        let words: Vec<_> = KINDS.iter().map(|(word, _)| *word).collect();
+        table.report(
+            Fault::new("does not say what it is").hint(format!("write type = one of {}", words.join(", "))),
+        );
+    }
+    let kind = kind.as_ref().and_then(|item| item.parsed(scalar::one_of(&KINDS)));
+    let grant = kind.and_then(|kind| of_kind(kind, &mut table));
+    if kind.is_some() {
+        table.finish();
+    }
+    grant
+}
+
+fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
+    match kind {
+        Kind::File => {
+            let (header, prefix) = place(table);
+            let path = required(table, "path").and_then(|item| item.parsed(scalar::path));
+            Some(Grant::File { header, prefix, path: path? })
+        }
+        Kind::Command => {
+            let (header, prefix) = place(table);
+            let argv = required(table, "command").as_ref().and_then(argv);
+            let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
+            Some(Grant::Command { header, prefix, ttl, argv: argv? })
+        }
+        Kind::ClientCredentials => {
+            let client = client(table);
+            if client.client_id.is_none() || (client.client_secret.is_none() && client.private_key.is_none())
+            {
+                table.report(Fault::new("needs client_id, and client_secret or private_key"));
+            }
+            Some(Grant::ClientCredentials(client))
+        }
+        Kind::Exchange => {
+            let client = client(table);
+            let with_actor = table.read("actor", scalar::flag).unwrap_or(false);
+            if client.token_url.is_none() {
+                table.report(Fault::new("needs token_url: a caller's token goes nowhere else"));
+            }
+            Some(Grant::Exchange { client, with_actor })
+        }
+        Kind::OfGateway => Some(Grant::Interactive(Box::new(interactive(Owner::Gateway, table)))),
+        Kind::OfUser => Some(Grant::Interactive(Box::new(interactive(Owner::User, table)))),
+    }
+}
+
+/// In which header, and what stands before the value.
+fn place(table: &mut Table<'_>) -> (HeaderName, String) {
+    let header = table.read("header", |item| {
+        let text = scalar::word(item)?;
+        let name: HeaderName = text.parse().map_err(|_| Fault::new("is not a header's name"))?;
+        match reach::is_ours(name.as_str()) {
+            true => Err(Fault::new("the gateway sets this header itself")),
+            false => Ok(name),
+        }
+    });
+    let usual = if header.is_none() { "Bearer " } else { "" };
+    let prefix = table.read("prefix", scalar::text).unwrap_or_else(|| usual.to_owned());
+    (header.unwrap_or(header::AUTHORIZATION), prefix)
+}
+
+fn argv(item: &Item<'_>) -> Option<Vec<String>> {
+    if let Value::String(..) = item.structured() {
+        let fault = Fault::new("found a string where an array is needed");
+        item.report(fault.hint("no shell reads it: write [\"program\", \"argument\", …]"));
+        return None;
+    }
+    let words: Vec<_> = item.items()?.iter().filter_map(|item| item.parsed(scalar::text)).collect();
+    if words.first().is_none_or(String::is_empty) {
+        item.report(Fault::new("the command is empty").hint("its first item is the program"));
+        return None;
+    }
+    Some(words)
+}
+
+fn client(table: &mut Table<'_>) -> TokenClient {
+    let secret = |item: Item<'_>| -> Option<Secret> { secret::read(&item) };
+    TokenClient {
+        client_id: table.read("client_id", scalar::word),
+        client_secret: table.take("client_secret").and_then(secret),
+        private_key: table.take("private_key").and_then(secret),
+        issuer: table.read("issuer", scalar::word),
+        token_url: table.read("token_url", secure),
+        scopes: table.list("scopes", scalar::word).unwrap_or_default(),
+        audience: table.read("audience", scalar::word),
+        resource: table.read("resource", scalar::word),
+    }
+}
+
+fn interactive(owner: Owner, table: &mut Table<'_>) -> Interactive {
+    let mut login = table.table("login");
+    let command = login.take("command").as_ref().and_then(argv);
+    let redirect = login.read("redirect", reach::url);
+    login.finish();
+    Interactive {
+        client: client(table),
+        owner,
+        client_metadata_url: table.read("client_metadata_url", secure),
+        login: Login { command, redirect },
+        store: table.read("store", scalar::path),
+        store_key: table.take("store_key").and_then(|item| secret::read(&item)),
+    }
+}
+
+fn required<'a>(table: &mut Table<'a>, key: &'static str) -> Option<Item<'a>> {
+    let item = table.take(key);
+    if item.is_none() {
+        table.report(Fault::new(format!("lacks {key}")));
+    }
+    item
+}
+
+/// `https`, or a loopback address.
+fn secure(item: &Item<'_>) -> Result<Uri, Fault> {
+    let url = reach::url(item)?;
+    match reach::is_in_the_clear(&url) {
+        true => Err(Fault::new("must be https: secrets travel there")),
+        false => Ok(url),
+    }
+}
