@@ -33,7 +33,8 @@ pub(super) fn read(table: &mut Table<'_>, executable: &Path, naming: &Naming) ->
         }
         ["url"] => {
             refuse(table, &COMMAND_KEYS, "belongs to a downstream with a command");
-            refuse(table, &api::KEYS, "belongs to a downstream with openapi");
+            let of_apis: Vec<_> = api::KEYS.into_iter().filter(|key| *key != "auth").collect();
+            refuse(table, &of_apis, "belongs to a downstream with openapi");
             remote(table).map(Reach::Url)
         }
         ["openapi"] => {
