@@ -376,8 +376,8 @@ fn an_api_needs_a_place() {
             "g.toml:3: downstreams.d.read_only: belongs to a downstream with openapi",
         ),
         (
-            "url = \"https://a.example\"\nauth = {}",
-            "g.toml:3: downstreams.d.auth: belongs to a downstream with openapi",
+            "url = \"https://a.example\"\nbase_url = \"https://a.example\"",
+            "g.toml:3: downstreams.d.base_url: belongs to a downstream with openapi",
         ),
     ] {
         let scene = Scene::with("g.toml", &format!("[downstreams.d]\n{text}\n"));
