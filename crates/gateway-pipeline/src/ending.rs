@@ -140,6 +140,3 @@ fn complaint(outcome: &Outcome) -> Option<&'static str> {
         Outcome::InputRequired(_) | Outcome::Task(_) => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

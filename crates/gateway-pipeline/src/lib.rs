@@ -12,4 +12,6 @@ pub mod metrics;
 pub mod pipeline;
 pub mod policy;
 pub mod redaction;
+#[cfg(test)]
+mod testing;
 pub mod trace;

@@ -33,6 +33,13 @@ pub(super) struct Held {
     reserve: usize,
 }
 
+impl Slot<'_> {
+    /// Whether it is good for a record of success.
+    pub(super) fn is_ordinary(&self) -> bool {
+        matches!(self.part, Part::Ordinary)
+    }
+}
+
 impl Held {
     /// The slot is held by a record from now on, until [`Slots::release`].
     pub(super) fn add(&mut self, slot: Slot<'_>) {

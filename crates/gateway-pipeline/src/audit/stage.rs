@@ -78,7 +78,12 @@ impl<'a> OpenRecord<'a> {
             let kept = self.log.keep(&record, self.slot.take());
             return kept.map_err(|Unrecordable| ending.may_have_run);
         }
-        let room = self.log.room().await;
+        // Should it be dropped while it waits: what was answered was allowed.
+        self.about.notes.decided(ending.decision);
+        let room = match self.slot.take_if(|slot| slot.is_ordinary()) {
+            Some(slot) => Some(slot),
+            None => self.log.room().await,
+        };
         self.is_settled = true;
         self.log.offer(&record, room);
         Ok(())
@@ -98,7 +103,8 @@ impl Drop for OpenRecord<'_> {
             // Nobody is there to be told; it is counted and logged.
             let _ = self.log.keep(&record, self.slot.take().or_else(|| self.log.room_now()));
         } else {
-            self.log.offer(&record, self.log.room_now());
+            let own = self.slot.take_if(|slot| slot.is_ordinary());
+            self.log.offer(&record, own.or_else(|| self.log.room_now()));
         }
     }
 }
