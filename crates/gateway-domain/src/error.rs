@@ -35,6 +35,17 @@ impl Error {
             Self::Internal(_) => "internal error".to_owned(),
         }
     }
+
+    /// A word for records, metrics and `data.kind` (design §8).
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Caller(error) => error.kind(),
+            Self::Downstream(error) => error.fault.kind(),
+            Self::Operator(OperatorError::Configuration { .. }) => "configuration",
+            Self::Unlisted(_) => "downstreams_unlisted",
+            Self::Internal(_) => "internal",
+        }
+    }
 }
 
 impl From<DownstreamError> for Error {
@@ -138,6 +149,31 @@ pub enum CallerError {
     /// The caller gave up.
     #[error("cancelled by the caller")]
     Cancelled,
+}
+
+impl CallerError {
+    /// A word for records, metrics and `data.kind` (design §8).
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UnknownTool { .. } => "unknown_tool",
+            Self::UnknownDownstream { .. } => "unknown_downstream",
+            Self::UnknownPrompt { .. } => "unknown_prompt",
+            Self::UnknownResource { .. } => "unknown_resource",
+            Self::UnknownTask => "unknown_task",
+            Self::UnknownState => "unknown_state",
+            Self::UnknownMethod { .. } => "unknown_method",
+            Self::MissingCapability { .. } => "missing_capability",
+            Self::Unanswered { .. } => "unanswered",
+            Self::InvalidParams { .. } => "invalid_params",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::Overloaded { .. } => "caller_overloaded",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::InsufficientScope { .. } => "insufficient_scope",
+            Self::Unrecorded { .. } => "unrecorded",
+            Self::SessionClosed => "session_closed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// Whether a failed call may have been carried out (promise 7 of security.md §0.1).

@@ -1,0 +1,158 @@
+use std::{
+    fs::{self, File, FileType, Metadata, OpenOptions},
+    io,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use async_trait::async_trait;
+use rustix::fs::OFlags;
+
+use super::{Blocking, Rotation, Sink, write_out};
+
+/// A file that records are appended to (P-61). It is created with mode 0600; the mode of one that is there stays.
+///
+/// Regular files, named pipes and character devices are fine, the latter two without rotation and fsync. A symbolic
+/// link is refused, so that nobody who may write to the folder can point it elsewhere, and so is everything else. A
+/// pipe that nobody reads takes as much as fits, and then waits.
+///
+/// A regular file that was moved or removed by somebody else is noticed at the next fsync, and a new one begun.
+#[derive(Debug)]
+pub struct FileSink(Blocking<Open>);
+
+/// An audit file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("audit log {}: {reason}", .path.display())]
+pub struct OpenError {
+    /// Which.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: io::Error,
+}
+
+#[derive(Debug)]
+struct Open {
+    path: PathBuf,
+    rotation: Rotation,
+    file: File,
+    is_regular: bool,
+    size: u64,
+}
+
+impl FileSink {
+    /// Opens a file, or creates it; its folder must be there. Blocks: for the start.
+    ///
+    /// # Errors
+    /// [`OpenError`]; the gateway should not start then.
+    pub fn open(path: impl Into<PathBuf>, rotation: Rotation) -> Result<Self, OpenError> {
+        let path = path.into();
+        match Open::new(path.clone(), rotation) {
+            Ok(open) => Ok(Self(Blocking::new(open))),
+            Err(reason) => Err(OpenError { path, reason }),
+        }
+    }
+}
+
+#[async_trait]
+impl Sink for FileSink {
+    async fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
+        let mut taken = std::mem::take(lines);
+        let work = move |open: &mut Open| {
+            let result = open.write(&mut taken);
+            (taken, result)
+        };
+        let (rest, result) = self.0.run(work).await?;
+        *lines = rest;
+        result
+    }
+
+    async fn sync(&mut self) -> io::Result<()> {
+        self.0.run(Open::sync).await?
+    }
+
+    async fn reopen(&mut self) -> io::Result<()> {
+        self.0.run(Open::reopen).await?
+    }
+}
+
+impl Open {
+    fn new(path: PathBuf, rotation: Rotation) -> io::Result<Self> {
+        let file = append(&path)?;
+        let metadata = file.metadata()?;
+        let (is_regular, size) = (metadata.is_file(), metadata.len());
+        Ok(Self { path, rotation, file, is_regular, size })
+    }
+
+    /// Writes to a new file if this one is full; if there can be none, to this one nevertheless.
+    fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
+        let is_full = self.is_regular && self.rotation.is_due(self.size, lines.len());
+        let rotated = if is_full { self.rotate() } else { Ok(()) };
+        let (written, result) = write_out(&self.file, lines);
+        let kept = if self.is_regular && result.is_err() { self.cut(&lines[..written]) } else { written };
+        self.size += number(kept);
+        lines.drain(..kept);
+        rotated.and(result)
+    }
+
+    /// Takes the beginning of a line back from the end of the file. How much stands there then of what was written.
+    fn cut(&self, written: &[u8]) -> usize {
+        let whole = written.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let shorter = |metadata: Metadata| metadata.len().checked_sub(number(written.len() - whole));
+        let cut = self.file.metadata().ok().and_then(shorter).map(|size| self.file.set_len(size));
+        if matches!(cut, Some(Ok(()))) { whole } else { written.len() }
+    }
+
+    /// Nothing of the old file may be lost when a new one begins: it will not be synced again.
+    fn rotate(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.rotation.put_aside(&self.path)?;
+        self.reopen()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if !self.is_regular {
+            return Ok(());
+        }
+        self.file.sync_data()?;
+        if self.was_moved()? {
+            self.reopen()?;
+        }
+        Ok(())
+    }
+
+    fn was_moved(&self) -> io::Result<bool> {
+        let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        match fs::symlink_metadata(&self.path) {
+            Ok(there) => Ok(identity(there) != identity(self.file.metadata()?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        *self = Self::new(self.path.clone(), self.rotation)?;
+        Ok(())
+    }
+}
+
+/// Opens for appending what may be appended to.
+fn append(path: &Path) -> io::Result<File> {
+    // Opened for writing alone, a pipe would wait for its reader.
+    let is_pipe = fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_fifo());
+    let no_link = i32::from_ne_bytes(OFlags::NOFOLLOW.bits().to_ne_bytes());
+    let mut options = OpenOptions::new();
+    options.append(true).create(!is_pipe).read(is_pipe).mode(0o600).custom_flags(no_link);
+    let file = options.open(path)?;
+    if is_fit(file.metadata()?.file_type()) {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file, named pipe or character device"))
+}
+
+fn number(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+fn is_fit(kind: FileType) -> bool {
+    kind.is_file() || kind.is_fifo() || kind.is_char_device()
+}
