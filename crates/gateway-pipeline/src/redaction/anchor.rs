@@ -19,14 +19,30 @@ fn is_in_sequence(sequence: &Hir, anchor: &[u8]) -> bool {
     flatten(sequence, &mut parts);
     let mut run = Vec::new();
     for part in parts {
-        match part.kind() {
-            HirKind::Literal(literal) => run.extend_from_slice(&literal.0),
-            HirKind::Look(_) | HirKind::Empty => {}
+        match (part.kind(), repeated(part)) {
+            (HirKind::Literal(literal), _) => run.extend_from_slice(&literal.0),
+            (HirKind::Look(_) | HirKind::Empty, _) => {}
+            (_, Some(literal)) => {
+                // The first time it follows what is before it, the last time it precedes what is behind it. These may
+                // be two times.
+                run.extend_from_slice(literal);
+                if holds(&run, anchor) {
+                    return true;
+                }
+                run = literal.to_vec();
+            }
             _ if holds(&run, anchor) || is_required(part, anchor) => return true,
             _ => run.clear(),
         }
     }
     holds(&run, anchor)
+}
+
+/// What the part repeats, once or more often.
+fn repeated(part: &Hir) -> Option<&[u8]> {
+    let HirKind::Repetition(repetition) = part.kind() else { return None };
+    let HirKind::Literal(literal) = repetition.sub.kind() else { return None };
+    (repetition.min > 0).then_some(&literal.0)
 }
 
 fn flatten<'a>(hir: &'a Hir, parts: &mut Vec<&'a Hir>) {
@@ -70,6 +86,11 @@ mod tests {
             (r"[0-9]+\.example", ".example", true),
             (r"^Bearer \S+$", "Bearer ", true),
             ("[a-z]+", "a", false),
+            ("ab+c", "ab", true),
+            ("ab+c", "bc", true),
+            ("ab+c", "abc", false),
+            ("ab*c", "ab", false),
+            ("ab*c", "bc", false),
         ] {
             let hir = regex_syntax::parse(regex).unwrap();
             assert_eq!(is_required(&hir, anchor.as_bytes()), is_so, "{anchor} in {regex}");
