@@ -70,6 +70,11 @@ impl<K: Hash + Eq> Buckets<K> {
     }
 
     #[cfg(test)]
+    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.by_key.keys()
+    }
+
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
     }

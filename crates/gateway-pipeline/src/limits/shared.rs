@@ -104,6 +104,21 @@ impl Limits {
         }
     }
 
+    /// Whether no place is taken or waited for.
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.callers.len() + self.tools.len() + self.downstreams.len() == 0
+    }
+
+    /// Whether what some token grants is kept with a bucket.
+    #[cfg(test)]
+    pub(super) fn keeps_grants(&self) -> bool {
+        let spent = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let pairs = spent.caller_tools.keys().map(|(caller, _)| caller);
+        let mut callers = spent.callers.keys().chain(spent.task_polls.keys()).chain(pairs);
+        callers.any(|caller| caller.grants().is_some_and(|grants| !grants.claims.is_empty()))
+    }
+
     /// From the caller's place on to the downstream's, so that who waits for a downstream is in nobody else's way.
     async fn enter(&self, scope: &Scope<'_>, deadline: Instant) -> Result<Leave, CallerError> {
         let at_once = &self.config.at_once;
@@ -201,10 +216,10 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Refuses for the longest of the waits.
+/// Refuses for the longest of the waits, of several for the first.
 fn refuse<const N: usize>(waits: [(&'static str, Option<Duration>); N]) -> Result<(), CallerError> {
     let waits = waits.into_iter().filter_map(|(of, wait)| Some((of, wait.filter(|wait| !wait.is_zero())?)));
-    match waits.max_by_key(|(_, wait)| *wait) {
+    match waits.rev().max_by_key(|(_, wait)| *wait) {
         Some((of, retry_in)) => Err(CallerError::RateLimited { of, retry_in }),
         None => Ok(()),
     }

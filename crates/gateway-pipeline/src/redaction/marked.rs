@@ -128,9 +128,9 @@ mod tests {
         ] {
             assert_eq!(marked.of_original(&range), original, "{range:?}");
         }
-        marked.replace(&[13..16], false);
+        marked.replace(std::slice::from_ref(&(13..16)), false);
         assert_eq!(marked.text(), "01[REDACTED]4[REDACTED][REDACTED]abcdef");
-        marked.replace(&[32..34], true);
+        marked.replace(std::slice::from_ref(&(32..34)), true);
         assert_eq!(marked.text(), "01[REDACTED]4[REDACTED]bcdef");
         assert_eq!(marked.replaced().cloned().collect::<Vec<_>>(), [2..4, 5..11]);
     }

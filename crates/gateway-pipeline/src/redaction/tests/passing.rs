@@ -198,80 +198,46 @@ async fn questions_and_tasks_are_redacted_but_not_what_they_go_on_with() {
     assert_eq!((task.downstream, redactions), (downstream, 1));
 }
 
+/// Each error that holds words of others, with these.
+fn errors_that_say(words: &str) -> Vec<Error> {
+    let (text, downstream) = (|| words.to_owned(), DownstreamName::parse("d").unwrap());
+    let of_callers = [
+        CallerError::UnknownTool { name: text() },
+        CallerError::UnknownDownstream { name: text() },
+        CallerError::UnknownPrompt { name: text() },
+        CallerError::UnknownResource { uri: text() },
+        CallerError::UnknownMethod { method: text() },
+        CallerError::Unanswered { reason: text() },
+        CallerError::InvalidParams { reason: text() },
+        CallerError::InsufficientScope { scopes: vec!["s".to_owned(), text()] },
+        CallerError::MissingCapability { required: RawJson::string(words) },
+    ];
+    let of_downstreams = [
+        DownstreamFault::Unreachable { reason: text() },
+        DownstreamFault::Ended { reason: text() },
+        DownstreamFault::Handshake { reason: text() },
+        DownstreamFault::Nonsense { reason: text() },
+        DownstreamFault::Credentials { reason: text() },
+        DownstreamFault::Broken { retry_in: Duration::from_secs(3), reason: text() },
+    ];
+    let of_operators = [OperatorError::Configuration { reason: text() }];
+    let of_downstreams = of_downstreams.map(|fault| fault.during(&downstream));
+    of_callers
+        .map(Error::from)
+        .into_iter()
+        .chain(of_downstreams)
+        .chain(of_operators.map(Error::from))
+        .collect()
+}
+
 #[tokio::test]
 async fn errors_keep_their_kind() {
-    let downstream = DownstreamName::parse("d").unwrap();
-    let secret = || "is hunter22".to_owned();
-    let hidden = || "is [REDACTED]".to_owned();
-    let capability = |text: &str| CallerError::MissingCapability { required: RawJson::string(text) };
-    let retry_in = Duration::from_secs(3);
-    let rows: Vec<(Error, Error)> = vec![
-        (
-            CallerError::UnknownTool { name: secret() }.into(),
-            CallerError::UnknownTool { name: hidden() }.into(),
-        ),
-        (
-            CallerError::UnknownDownstream { name: secret() }.into(),
-            CallerError::UnknownDownstream { name: hidden() }.into(),
-        ),
-        (
-            CallerError::UnknownPrompt { name: secret() }.into(),
-            CallerError::UnknownPrompt { name: hidden() }.into(),
-        ),
-        (
-            CallerError::UnknownResource { uri: secret() }.into(),
-            CallerError::UnknownResource { uri: hidden() }.into(),
-        ),
-        (
-            CallerError::UnknownMethod { method: secret() }.into(),
-            CallerError::UnknownMethod { method: hidden() }.into(),
-        ),
-        (
-            CallerError::Unanswered { reason: secret() }.into(),
-            CallerError::Unanswered { reason: hidden() }.into(),
-        ),
-        (
-            CallerError::InvalidParams { reason: secret() }.into(),
-            CallerError::InvalidParams { reason: hidden() }.into(),
-        ),
-        (
-            CallerError::InsufficientScope { scopes: vec![secret()] }.into(),
-            CallerError::InsufficientScope { scopes: vec![hidden()] }.into(),
-        ),
-        (capability(&secret()).into(), capability(&hidden()).into()),
-        (
-            DownstreamFault::Unreachable { reason: secret() }.before(&downstream),
-            DownstreamFault::Unreachable { reason: hidden() }.before(&downstream),
-        ),
-        (
-            DownstreamFault::Ended { reason: secret() }.during(&downstream),
-            DownstreamFault::Ended { reason: hidden() }.during(&downstream),
-        ),
-        (
-            DownstreamFault::Handshake { reason: secret() }.during(&downstream),
-            DownstreamFault::Handshake { reason: hidden() }.during(&downstream),
-        ),
-        (
-            DownstreamFault::Nonsense { reason: secret() }.during(&downstream),
-            DownstreamFault::Nonsense { reason: hidden() }.during(&downstream),
-        ),
-        (
-            DownstreamFault::Credentials { reason: secret() }.before(&downstream),
-            DownstreamFault::Credentials { reason: hidden() }.before(&downstream),
-        ),
-        (
-            DownstreamFault::Broken { retry_in, reason: secret() }.before(&downstream),
-            DownstreamFault::Broken { retry_in, reason: hidden() }.before(&downstream),
-        ),
-        (
-            OperatorError::Configuration { reason: secret() }.into(),
-            OperatorError::Configuration { reason: hidden() }.into(),
-        ),
-    ];
-    for (error, expected) in rows {
+    for (error, expected) in errors_that_say("is hunter22").into_iter().zip(errors_that_say("is [REDACTED]"))
+    {
         let passed = pass(RedactSettings::default(), plain_call(), Err(error)).await;
         assert_eq!((passed.outcome.unwrap_err(), passed.redactions), (expected, 1));
     }
+    let downstream = DownstreamName::parse("d").unwrap();
     let exhausted = DownstreamFault::Exhausted { max: 3 }.before(&downstream);
     let passed = pass(RedactSettings::default(), plain_call(), Err(exhausted.clone())).await;
     assert_eq!((passed.outcome.unwrap_err(), passed.redactions), (exhausted, 0));
