@@ -53,7 +53,9 @@ impl Claim {
     fn is_of(&self, caller: &Caller) -> bool {
         let claim = caller.grants().and_then(|grants| self.find(&grants.claims));
         claim.is_some_and(|claim| match claim.kind() {
-            JsonKind::Array => claim.elements(ELEMENTS).is_some_and(|all| all.iter().any(|it| self.names(it))),
+            JsonKind::Array => {
+                claim.elements(ELEMENTS).is_some_and(|all| all.iter().any(|it| self.names(it)))
+            }
             _ => self.names(&claim),
         })
     }

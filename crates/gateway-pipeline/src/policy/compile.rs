@@ -109,7 +109,10 @@ impl Check {
             clients: self.globs(&format!("{place}.clients"), &who.clients),
             issuers: self.globs(&format!("{place}.issuers"), &who.issuers),
             subjects: self.globs(&format!("{place}.subjects"), &who.subjects),
-            scopes: self.texts(&format!("{place}.scopes"), &who.scopes).map(|scope| (**scope).into()).collect(),
+            scopes: self
+                .texts(&format!("{place}.scopes"), &who.scopes)
+                .map(|scope| (**scope).into())
+                .collect(),
             claims: self.claims(&format!("{place}.claims"), who),
         }
     }
