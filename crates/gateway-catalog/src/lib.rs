@@ -35,12 +35,14 @@ mod cache;
 mod capabilities;
 mod config;
 mod definition;
+mod hygiene;
 mod item;
 mod item_view;
 mod links;
 mod listings;
 mod live;
 mod offer;
+mod pins;
 mod private;
 mod refresh;
 mod resolve;
@@ -48,6 +50,7 @@ mod schema;
 mod shared;
 mod signal;
 mod store;
+mod tokens;
 mod tracked;
 mod uris;
 mod view;
@@ -56,8 +59,12 @@ mod warnings;
 mod words;
 
 pub use config::{CatalogConfig, Exposure, Source, ToolFilter};
+pub use hygiene::{Finding, Hazard, Hygiene, clean, findings};
 pub use listings::Listings;
 pub use live::LiveCatalog;
+pub use pins::{
+    Change, Lock, LockBounds, LockError, LockFault, Locked, PinMode, Pins, Verdict, canonical, diff,
+};
 pub use resolve::Resolve;
 pub use signal::Signal;
 pub use store::{ListKey, ListStore, MemoryStore, StoreError, StoredList};

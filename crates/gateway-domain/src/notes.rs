@@ -43,6 +43,13 @@ impl Notes {
         });
     }
 
+    /// What the rules say, as far as it was come to that.
+    pub fn decision(&self) -> Option<Decision> {
+        let mut decision = None;
+        self.with(|found| decision = found.decision);
+        decision
+    }
+
     /// Notes how long a stage has taken.
     pub fn spent(&self, stage: &'static str, time: Duration) {
         self.with(|found| found.stages.push((stage, time)));

@@ -1,0 +1,96 @@
+use std::fmt;
+
+use super::Hygiene;
+use crate::tokens::Unit;
+
+/// Why a character, or a whole text, is not harmless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hazard {
+    /// C0 but for tab and line feed, DEL, C1: what terminals obey.
+    Control,
+    /// Marks, embeddings, overrides and isolates of direction: text reads otherwise than it is written.
+    Direction,
+    /// U+E0000 to U+E007F: invisible letters.
+    Tag,
+    /// U+2028 and U+2029: lines end where nobody looks for it; and the anchors of annotations.
+    Separator,
+    /// Half of a surrogate pair: many a client cannot read the list that it stands in.
+    Half,
+    /// Zero width: spaces, joiners, soft hyphens, byte order marks.
+    ZeroWidth,
+    /// Variation selectors, each of 256 of which can carry a byte.
+    Variation,
+    /// Fillers, which are letters that cannot be seen.
+    Filler,
+    /// A text is longer than anybody reads.
+    Length,
+}
+
+impl Hazard {
+    /// Why a character is one; `None`: it is not.
+    pub fn of(character: char) -> Option<Self> {
+        match character {
+            // By far most are none.
+            '\t' | '\n' | ' '..='~' => None,
+            '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}' | '\u{feff}' => Some(Self::ZeroWidth),
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                Some(Self::Direction)
+            }
+            '\u{e0000}'..='\u{e007f}' => Some(Self::Tag),
+            '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => Some(Self::Separator),
+            '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
+                Some(Self::Variation)
+            }
+            '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => Some(Self::Filler),
+            _ => character.is_control().then_some(Self::Control),
+        }
+    }
+
+    pub(super) fn of_unit(unit: Unit) -> Option<Self> {
+        match unit {
+            Unit::Char(character) => Self::of(character),
+            Unit::Lone(_) => Some(Self::Half),
+        }
+    }
+
+    /// Whether it is taken out of texts.
+    pub fn is_cleaned(self, hygiene: Hygiene) -> bool {
+        match self {
+            Self::Control | Self::Direction | Self::Tag | Self::Separator | Self::Half => {
+                matches!(hygiene, Hygiene::Clean | Hygiene::Strict)
+            }
+            Self::ZeroWidth | Self::Variation | Self::Filler => hygiene == Hygiene::Strict,
+            Self::Length => false,
+        }
+    }
+}
+
+/// Text in which all can be seen: what cannot be stands there as `<U+202E>`. Fit for one line on a terminal.
+pub(crate) fn visible(units: impl IntoIterator<Item = Unit>) -> String {
+    let mut text = String::new();
+    for unit in units {
+        match unit {
+            Unit::Char(c) if !c.is_control() && Hazard::of(c).is_none() => text.push(c),
+            Unit::Char(c) => text.push_str(&format!("<U+{:04X}>", u32::from(c))),
+            Unit::Lone(half) => text.push_str(&format!("<U+{half:04X}>")),
+        }
+    }
+    text
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Control => "control character",
+            Self::Direction => "change of direction",
+            Self::Tag => "invisible tag",
+            Self::Separator => "hidden separator",
+            Self::Half => "half of a character",
+            Self::ZeroWidth => "character without width",
+            Self::Variation => "variation selector",
+            Self::Filler => "invisible filler",
+            Self::Length => "very long text",
+        })
+    }
+}
