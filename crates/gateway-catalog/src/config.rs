@@ -42,6 +42,9 @@ pub struct CatalogConfig {
     pub private_lists: usize,
     /// How long such a list is remembered. Default 300 s.
     pub private_ttl: Duration,
+    /// For how many classes of callers who may not see everything their lists are kept, so that they need not be
+    /// worked out for each request. Default 64.
+    pub filtered_classes: usize,
     /// How many URIs that callers were shown outside shared lists are remembered to route reads by.
     /// Default 10,000.
     pub links: usize,
@@ -73,6 +76,7 @@ impl Default for CatalogConfig {
             store_timeout: Duration::from_millis(500),
             private_lists: 1_000,
             private_ttl: Duration::from_secs(300),
+            filtered_classes: 64,
             links: 10_000,
             asked_at_once: 8,
             subscribe_timeout: Duration::from_secs(10),
@@ -151,6 +155,11 @@ impl ToolFilter {
             return Some(Exposure::Hidden);
         }
         (self.allow.is_empty() || any(&self.allow)).then_some(Exposure::Shown)
+    }
+
+    /// Whether clients are shown the tool of this name.
+    pub(crate) fn is_shown(&self, name: &str) -> bool {
+        self.exposure(name) == Some(Exposure::Shown)
     }
 
     /// Whether anybody is offered the tool of this name.

@@ -20,7 +20,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// The entry in a view. On `/mcp` prompts have a prefix, and URIs a mark where `ownership` has it so.
+    /// The entry in a view. On `/mcp` and profiles prompts have a prefix, and URIs a mark where `ownership` has it so.
     pub(crate) fn of(
         list: ListKind,
         view: &View,
@@ -29,11 +29,11 @@ impl Shown {
         item: &Arc<Item>,
     ) -> Self {
         let (name, own) = (downstream.as_str(), &*item.own);
-        let other = match (view, list) {
-            (View::Downstream(_), _) | (_, ListKind::Tools) => None,
-            (View::All, ListKind::Prompts) => Some(prefixed(downstream, &item.name)),
-            (View::All, ListKind::Resources) => ownership.shown_uri(name, own),
-            (View::All, ListKind::ResourceTemplates) => ownership.shown_template(name, own),
+        let other = match (view.downstream(), list) {
+            (Some(_), _) | (_, ListKind::Tools) => None,
+            (None, ListKind::Prompts) => Some(prefixed(downstream, &item.name)),
+            (None, ListKind::Resources) => ownership.shown_uri(name, own),
+            (None, ListKind::ResourceTemplates) => ownership.shown_template(name, own),
         };
         Self::under(list, other, downstream, item)
     }
@@ -108,6 +108,17 @@ impl ItemView {
     /// The same list as another generation: what is not on it has changed.
     pub(crate) fn renewed(&self) -> Self {
         Self { generation: self.generation + 1, content: self.content.clone() }
+    }
+
+    /// The part of this list that is kept.
+    pub(crate) fn filtered(&self, keep: impl Fn(&Shown) -> bool) -> Self {
+        let Content { entries, page_size, .. } = &*self.content;
+        let kept = entries.iter().filter(|shown| keep(shown)).cloned().collect();
+        Self::new(self.generation, kept, *page_size)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.content.entries.is_empty()
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Shown> {

@@ -2,16 +2,18 @@
 //!
 //! **For**: listing every downstream at the same time, tools, prompts, resources and templates, whatever one of
 //! them does; fitting names and building one immutable snapshot that is swapped whole; pages that are rendered
-//! once per generation; change events when what is visible differs; what all can do as one server; and
+//! once per generation; to each caller what the rules allow, and profiles, which are parts of it; change events when
+//! what is visible differs; what all can do as one server; and
 //! *resolve*, which turns what a client names into a downstream's own words, and what that says back
 //! (design §4, §5).
 //!
-//! **Must not know**: how a session is made or carried, HTTP, who the caller is beyond its identity.
+//! **Must not know**: how a session is made or carried, HTTP, who the caller is beyond its identity, what the rules are.
 //!
 //! [`LiveCatalog`] implements the edge's [`Directory`](gateway_domain::Directory); [`Resolve`] is a
 //! dispatcher around the one that owns the sessions, and a
 //! [`Subscriptions`](gateway_domain::Subscriptions) around the one that watches resources. [`Listings`] is all that is asked of the latter.
-//! [`ListStore`] is where lists are kept so that they need not be read again; replicas can share one.
+//! [`CatalogBuilder`] takes who decides ([`gateway_domain::Decider`]), who looks at what is listed ([`Screen`]), and
+//! [`Profile`]s. [`ListStore`] is where lists are kept so that they need not be read again; replicas can share one.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -31,11 +33,14 @@
 //! }
 //! ```
 
+mod builder;
 mod cache;
 mod capabilities;
 mod config;
 mod definition;
 mod hygiene;
+mod directory;
+mod filtered;
 mod item;
 mod item_view;
 mod links;
@@ -44,9 +49,11 @@ mod live;
 mod offer;
 mod pins;
 mod private;
+mod profile;
 mod refresh;
 mod resolve;
 mod schema;
+mod screen;
 mod shared;
 mod signal;
 mod store;
@@ -54,10 +61,12 @@ mod tokens;
 mod tracked;
 mod uris;
 mod view;
+mod visibility;
 mod walk;
 mod warnings;
 mod words;
 
+pub use builder::CatalogBuilder;
 pub use config::{CatalogConfig, Exposure, Source, ToolFilter};
 pub use hygiene::{Finding, Hazard, Hygiene, clean, findings};
 pub use listings::Listings;
@@ -65,6 +74,8 @@ pub use live::LiveCatalog;
 pub use pins::{
     Change, Lock, LockBounds, LockError, LockFault, Locked, PinMode, Pins, Verdict, canonical, diff,
 };
+pub use profile::{Profile, ProfileError};
 pub use resolve::Resolve;
+pub use screen::Screen;
 pub use signal::Signal;
 pub use store::{ListKey, ListStore, MemoryStore, StoreError, StoredList};

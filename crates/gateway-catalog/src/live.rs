@@ -1,16 +1,18 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use gateway_aggregate::merge_instructions;
-use gateway_domain::{
-    Caller, CallerError, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations, ListKind,
-    ListRemark, NAMESPACE_SEPARATOR, Offer, OfferedTool, Page, PeerInfo, SessionKey, UnlistedError, View,
-};
+use gateway_domain::{DownstreamName, Error, ListKind, Unrestricted, View};
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
-    CatalogConfig, ListStore, Listings, MemoryStore, Source, cache::Cache, capabilities, offer::Seeker,
-    private::For, refresh::refresh_for_ever, shared::Shared, signal::Changes, tracked::Tracked,
+    CatalogConfig, ListStore, Listings, MemoryStore, Profile, ProfileError, Source,
+    cache::Cache,
+    profile::Profiles,
+    refresh::refresh_for_ever,
+    screen::Unscreened,
+    shared::{Parts, Shared},
+    signal::Changes,
+    tracked::Tracked,
+    visibility::Rules,
 };
 
 /// The catalogue of all downstreams, refreshed in the background. Clones share it; the background ends
@@ -45,8 +47,20 @@ impl LiveCatalog {
         store: Arc<dyn ListStore>,
         sources: Vec<Source>,
     ) -> Self {
+        let (rules, screen) = (Rules::new(Arc::new(Unrestricted)), Arc::new(Unscreened));
+        let parts = Parts { rules, screen, profiles: Profiles::default() };
+        Self::begin(config, listings, store, parts, sources)
+    }
+
+    pub(crate) fn begin(
+        config: CatalogConfig,
+        listings: Arc<dyn Listings>,
+        store: Arc<dyn ListStore>,
+        parts: Parts,
+        sources: Vec<Source>,
+    ) -> Self {
         let cache = Cache::new(store, &config);
-        let shared = Arc::new(Shared::new(config, listings, cache, sources));
+        let shared = Arc::new(Shared::new(config, listings, cache, parts, sources));
         let mut refreshers = Refreshers::default();
         for tracked in shared.sources().iter() {
             refreshers.start(&shared, tracked);
@@ -116,6 +130,27 @@ impl LiveCatalog {
             false
         });
         flushed.count()
+    }
+
+    /// Has clients told that they may be shown other lists, since the rules of the [`gateway_domain::Decider`] have
+    /// changed. What is decided follows the rules at once, whether this is called or not. Never blocks.
+    pub fn rules_changed(&self) {
+        self.shared.renew_all();
+    }
+
+    /// Asks the [`crate::Screen`] about everything again that was listed, since its verdicts are others now; clients are told of what
+    /// that changes. Blocks for as long as the screen takes.
+    pub fn rescreen(&self) {
+        self.shared.rescreen();
+    }
+
+    /// Has these profiles from now on, in the place of those before; clients are told of what that changes.
+    ///
+    /// # Errors
+    /// They cannot be as they are; then those before stay.
+    pub fn set_profiles(&self, profiles: Vec<Profile>) -> Result<(), ProfileError> {
+        self.shared.replace_profiles(Profiles::new(profiles, &self.shared.config.rules)?);
+        Ok(())
     }
 
     /// Waits until the first attempt to list every downstream has ended, well or not, at most `bound`.
@@ -196,14 +231,14 @@ impl LiveCatalog {
     /// Waits for the list that an exposed name would be on, within the budget, if that list is not known
     /// yet. Whether there was such a list to wait for; the error is its downstream's if it is still not known.
     /// Nobody waits for one that could not be read. Cancel-safe.
-    pub(crate) async fn listed(&self, view: &View, name: &str) -> Result<bool, Error> {
+    pub(crate) async fn listed(&self, view: &View, list: ListKind, name: &str) -> Result<bool, Error> {
         let deadline = Instant::now() + self.shared.config.budget;
         let mut progress = self.shared.progress.subscribe();
         let mut has_waited = false;
         loop {
             progress.borrow_and_update();
             let now = Instant::now();
-            let Some(owner) = self.owner(view, name) else { return Ok(has_waited) };
+            let Some(owner) = self.owner(view, list, name) else { return Ok(has_waited) };
             let Some(fault) = owner.unlisted(now) else { return Ok(has_waited) };
             if owner.has_failed() || now >= deadline || self.shared.is_closed() {
                 return Err(fault.before(&owner.source.name));
@@ -216,222 +251,26 @@ impl LiveCatalog {
 
     /// The downstream that alone could have an exposed name, of those that are the same for everybody. This
     /// is a guess about whom to wait for, never about where a call goes.
-    fn owner(&self, view: &View, name: &str) -> Option<Arc<Tracked>> {
-        let might_have = |tracked: &&Arc<Tracked>| {
-            let rest = name.strip_prefix(tracked.source.name.as_str());
-            rest.is_some_and(|rest| rest.starts_with(NAMESPACE_SEPARATOR))
-        };
-        let owner = match view {
-            View::All => self.shared.sources().iter().find(might_have).cloned(),
-            View::Downstream(name) => self.shared.source(name),
-        };
-        owner.filter(|owner| owner.source.is_public)
+    fn owner(&self, view: &View, list: ListKind, name: &str) -> Option<Arc<Tracked>> {
+        let (owner, _) = self.shared.possible_owner(view, list, name)?;
+        Some(owner).filter(|owner| owner.source.is_public)
     }
 
     /// Those whose lists a view shows, and that are the same for everybody.
-    fn concerned(&self, view: &View) -> Vec<Arc<Tracked>> {
+    pub(crate) fn concerned(&self, view: &View) -> Vec<Arc<Tracked>> {
         self.behind(view, |source| source.is_public)
     }
 
     pub(crate) fn behind(&self, view: &View, which: impl Fn(&Source) -> bool) -> Vec<Arc<Tracked>> {
-        match view {
-            View::All => {
-                self.shared.sources().iter().filter(|tracked| which(&tracked.source)).cloned().collect()
-            }
-            View::Downstream(name) => {
-                self.shared.source(name).into_iter().filter(|tracked| which(&tracked.source)).collect()
-            }
-        }
-    }
-
-    /// What is wrong with the shared lists of a view.
-    fn remarks(&self, view: &View) -> Result<Vec<ListRemark>, Error> {
-        let now = Instant::now();
-        let concerned = self.concerned(view);
-        if self.shared.config.strict {
-            let missing = concerned.iter().filter(|tracked| tracked.is_missing());
-            let missing: Vec<_> = missing.map(|tracked| tracked.source.name.clone()).collect();
-            if !missing.is_empty() {
-                return Err(UnlistedError { downstreams: missing }.into());
-            }
-        }
-        Ok(concerned.iter().filter_map(|tracked| tracked.remark(now)).collect())
-    }
-
-    /// A page with what the private downstreams give to this caller.
-    async fn private_page(
-        &self,
-        list: ListKind,
-        private: Vec<Arc<Tracked>>,
-        whose: For<'_>,
-        cursor: Option<&str>,
-    ) -> Result<Page, Error> {
-        let view = whose.view;
-        let pull = self.shared.pull(list, private, whose);
-        let ((), pulled) = tokio::join!(self.patience(view), pull);
-        let remarks = self.remarks(view);
-        if self.shared.config.strict && !pulled.failed.is_empty() {
-            let failed = pulled.failed.iter().map(|remark| remark.downstream.clone());
-            let mut downstreams: Vec<_> = match remarks {
-                Err(Error::Unlisted(UnlistedError { downstreams })) => downstreams,
-                _ => Vec::new(),
-            };
-            downstreams.extend(failed);
-            downstreams.sort();
-            return Err(UnlistedError { downstreams }.into());
-        }
-        let mut remarks = remarks?;
-        let views = self.shared.view(view).ok_or_else(|| unknown(view))?;
-        let page = match list {
-            ListKind::Tools => {
-                let more = self.shared.private_entries(whose, &pulled.lists);
-                views.tools.page_with(more, whose.exchange.era, cursor)?
-            }
-            list => {
-                views.items(list).page_with(self.shared.private_items(list, whose, &pulled.lists), cursor)?
-            }
+        let is_behind = |tracked: &&Arc<Tracked>| {
+            which(&tracked.source) && self.shared.is_behind(view, &tracked.source.name)
         };
-        let said = pulled.lists.iter().map(|(_, _, hints)| hints.ttl.unwrap_or_default());
-        let said = said.chain(pulled.failed.iter().map(|_| Duration::ZERO));
-        let ttl = said.chain(self.hints(list, view).0).min().unwrap_or_default();
-        remarks.extend(pulled.failed);
-        remarks.sort_by(|a, b| a.downstream.cmp(&b.downstream));
-        Ok(Page { remarks, ttl, ..page })
-    }
-
-    /// A tool by its name in a view, as far as its list is known.
-    pub(crate) fn find_tool(
-        &self,
-        seeker: Seeker,
-        view: &View,
-        caller: &Caller,
-        session: &SessionKey,
-        name: &str,
-    ) -> Option<Arc<OfferedTool>> {
-        let shared = self.shared.view(view)?.tools.tool(seeker, name).cloned();
-        shared.or_else(|| self.shared.private_tool(seeker, view, caller, session, name))
-    }
-
-    /// For how long a page of shared lists is fresh, as far as its downstreams say (`None`: there are none), and
-    /// whether any of them says that it is one caller's.
-    fn hints(&self, list: ListKind, view: &View) -> (Option<Duration>, bool) {
-        let now = Instant::now();
-        let concerned = self.behind(view, |source| source.is_public && source.enabled);
-        let hints: Vec<_> = concerned.iter().filter_map(|tracked| tracked.hints(list, now)).collect();
-        (hints.iter().map(|(ttl, _)| *ttl).min(), hints.iter().any(|(_, is_private)| *is_private))
+        match view {
+            View::Downstream(name) => self.shared.source(name).iter().filter(is_behind).cloned().collect(),
+            View::All | View::Profile(_) => self.shared.sources().iter().filter(is_behind).cloned().collect(),
+        }
     }
 }
-#[async_trait]
-impl Directory for LiveCatalog {
-    async fn list(
-        &self,
-        list: ListKind,
-        view: &View,
-        caller: &Caller,
-        exchange: &Exchange,
-        cursor: Option<&str>,
-    ) -> Result<Page, Error> {
-        if !self.shared.is_closed() {
-            let now = Instant::now();
-            self.concerned(view).iter().for_each(|tracked| tracked.ask(now));
-        }
-        let private = self.behind(view, |source| !source.is_public && source.enabled);
-        if !private.is_empty() && !self.shared.is_closed() {
-            return self.private_page(list, private, For { view, caller, exchange }, cursor).await;
-        }
-        self.patience(view).await;
-        let views = self.shared.view(view).ok_or_else(|| unknown(view))?;
-        let remarks = self.remarks(view)?;
-        let page = match list {
-            ListKind::Tools => views.tools.page(exchange.era, cursor)?,
-            list => views.items(list).page(cursor)?,
-        };
-        let (ttl, is_private) = self.hints(list, view);
-        Ok(Page { remarks, is_private, ttl: ttl.unwrap_or_default(), ..page })
-    }
-
-    fn tool(
-        &self,
-        view: &View,
-        caller: &Caller,
-        session: &SessionKey,
-        name: &str,
-    ) -> Option<Arc<OfferedTool>> {
-        self.find_tool(Seeker::Client, view, caller, session, name)
-    }
-
-    fn inner_tool(
-        &self,
-        view: &View,
-        caller: &Caller,
-        session: &SessionKey,
-        name: &str,
-    ) -> Option<Arc<OfferedTool>> {
-        self.find_tool(Seeker::Step, view, caller, session, name)
-    }
-
-    fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
-        Self::flush(self, downstream)
-    }
-
-    fn has_view(&self, view: &View) -> bool {
-        match view {
-            View::All => true,
-            View::Downstream(name) => self.shared.source(name).is_some_and(|tracked| tracked.source.enabled),
-        }
-    }
-
-    fn generation(&self, view: &View) -> u64 {
-        self.shared.view(view).map_or(0, |views| views.generation())
-    }
-
-    fn generations(&self, view: &View) -> Generations {
-        self.shared.view(view).map(|views| views.generations()).unwrap_or_default()
-    }
-
-    async fn offer(&self, view: &View) -> Offer {
-        self.patience(view).await;
-        let config = &self.shared.config;
-        let sources = self.behind(view, |source| source.enabled);
-        let peers: Vec<_> = sources.iter().map(|tracked| tracked.peer()).collect();
-        let capabilities = capabilities::union(&peers, *view == View::All, &config.extensions);
-        let said = |(tracked, peer): (&Arc<Tracked>, &Option<PeerInfo>)| {
-            Some((tracked.source.name.to_string(), peer.as_ref()?.instructions.clone()?))
-        };
-        let mut texts: Vec<_> = sources.iter().zip(&peers).filter_map(said).collect();
-        let instructions = match view {
-            View::Downstream(_) => texts.pop().map(|(_, text)| text),
-            View::All => {
-                let texts: Vec<_> = texts.iter().map(|(name, text)| (&**name, &**text)).collect();
-                merge_instructions(&texts, config.instructions_bytes)
-            }
-        };
-        Offer { capabilities, instructions }
-    }
-
-    async fn changed(&self, view: &View, seen: u64) -> u64 {
-        let mut progress = self.shared.progress.subscribe();
-        loop {
-            let generation = self.generation(view);
-            if generation != seen {
-                return generation;
-            }
-            if progress.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    fn downstreams(&self) -> Vec<DownstreamStatus> {
-        let now = Instant::now();
-        let status = |tracked: &Arc<Tracked>| {
-            let sessions = self.shared.listings.counts(&tracked.source.name).unwrap_or_default();
-            DownstreamStatus { sessions, ..tracked.status(now) }
-        };
-        self.shared.sources().iter().map(status).collect()
-    }
-}
-
 impl fmt::Debug for LiveCatalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tools = self.shared.view(&View::All).map_or(0, |all| all.tools.len());
@@ -463,12 +302,4 @@ impl Refreshers {
             self.ending.pop();
         }
     }
-}
-
-fn unknown(view: &View) -> Error {
-    let name = match view {
-        View::All => String::new(),
-        View::Downstream(name) => name.to_string(),
-    };
-    CallerError::UnknownDownstream { name }.into()
 }

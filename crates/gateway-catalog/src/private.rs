@@ -9,7 +9,7 @@ use std::{
 use gateway_aggregate::{Effort, Owners, UriTemplate, mark_uri};
 use gateway_domain::{
     Caller, CatalogEntry, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange, InternalError,
-    ListKind, ListRemark, NAMESPACE_SEPARATOR, OfferedTool, SessionKey, Tool, View,
+    ListKind, ListRemark, NAMESPACE_SEPARATOR, OfferedTool, Origin, SessionKey, Tool, ToolRef, View,
 };
 use tokio::{task::JoinSet, time::Instant};
 use tracing::Instrument;
@@ -18,10 +18,11 @@ use crate::{
     item::{Item, Items, fit_items},
     item_view::Shown,
     offer::{Offer, OfferedTools, Seeker},
-    refresh,
+    refresh, screen,
     shared::Shared,
     tracked::Tracked,
     uris,
+    visibility::Who,
     walk::Hints,
 };
 
@@ -56,6 +57,11 @@ pub(crate) enum Content {
 impl Routes {
     pub(crate) fn new(limit: usize, ttl: Duration) -> Self {
         Self { limit, ttl, known: Mutex::default() }
+    }
+
+    /// Forgets what any session was shown.
+    pub(crate) fn clear(&self) {
+        self.known().clear();
     }
 
     /// Forgets what any session was shown of a downstream.
@@ -103,6 +109,14 @@ pub(crate) struct For<'a> {
     pub(crate) view: &'a View,
     pub(crate) caller: &'a Caller,
     pub(crate) exchange: &'a Exchange,
+    /// The step of a workflow that wants something in the caller's name.
+    pub(crate) origin: Option<&'a Origin>,
+}
+
+impl<'a> For<'a> {
+    pub(crate) fn who(self) -> Who<'a> {
+        Who { caller: self.caller, origin: self.origin }
+    }
 }
 
 impl Shared {
@@ -158,9 +172,13 @@ impl Shared {
         let content = match list {
             ListKind::Tools => {
                 let era = Some(session.peer().era);
-                Content::Tools(Arc::new(Offer::of(source, era, walked.into_tools(), rules).tools))
+                let offer = Offer::of(source, era, walked.into_tools(), rules);
+                Content::Tools(Arc::new(screen::tools(&*self.screen, &offer.tools)))
             }
-            list => Content::Items(fit_items(&source.name, list, walked.into_entries(), rules).items.into()),
+            list => {
+                let fitted = fit_items(&source.name, list, walked.into_entries(), rules);
+                Content::Items(screen::items(&*self.screen, &source.name, list, &fitted.items))
+            }
         };
         let is_current = || self.source(&source.name).is_some_and(|now| std::ptr::eq(&*now, tracked));
         self.routes.put(key(list, tracked, caller, &exchange.session), content.clone(), is_current);
@@ -170,52 +188,75 @@ impl Shared {
     /// The tool of this name on the list that this session was last shown, or behind it.
     pub(crate) fn private_tool(
         &self,
-        seeker: Seeker,
+        who: Who<'_>,
         view: &View,
-        caller: &Caller,
         session: &SessionKey,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        let (tracked, name) = self.private_owner(view, name)?;
-        let content = self.routes.get(&key(ListKind::Tools, &tracked, caller, session))?;
-        content.tool(seeker, view, name)
+        let (tracked, name) = self.private_owner(view, ListKind::Tools, name)?;
+        let content = self.routes.get(&key(ListKind::Tools, &tracked, who.caller, session))?;
+        content.tool(who.seeker(), view, &name)
     }
 
     /// As [`Self::private_tool`], and reads the list for this caller if there is none. `None` if no private
     /// downstream could have the name.
     pub(crate) async fn resolve_private(
         &self,
-        seeker: Seeker,
         whose: For<'_>,
         name: &str,
     ) -> Option<Result<Option<Arc<OfferedTool>>, Error>> {
-        let (tracked, name) = self.private_owner(whose.view, name)?;
+        let (tracked, name) = self.private_owner(whose.view, ListKind::Tools, name)?;
         let content = self.route(ListKind::Tools, &tracked, whose).await;
-        Some(content.map(|content| content.tool(seeker, whose.view, name)))
+        Some(content.map(|content| content.tool(whose.who().seeker(), whose.view, &name)))
     }
 
-    /// The downstream and its own name of a private prompt, whose list is read for this caller if need be.
+    /// Whether a step or client finds a tool of a downstream that it may call.
+    pub(crate) async fn may_call_some(&self, whose: For<'_>, downstream: &DownstreamName) -> bool {
+        let who = whose.who();
+        if self.rules.class(who.caller).is_none() {
+            return true;
+        }
+        let Some(tracked) = self.source(downstream).filter(|tracked| tracked.source.enabled) else {
+            return false;
+        };
+        let may_call = |offered: &Arc<OfferedTool>| self.rules.of_tool(who, offered).is_allowed();
+        if !tracked.source.is_public {
+            let content = self.route(ListKind::Tools, &tracked, whose).await;
+            return content.is_ok_and(|content| content.tools_of(who.seeker()).any(may_call));
+        }
+        // What a workflow has begun its caller goes on with, though it is not shown the tool.
+        let views = self.view(&View::Downstream(downstream.clone()));
+        views.is_some_and(|views| {
+            views.tools.entries().map(|(_, offered)| offered).chain(views.tools.hidden()).any(may_call)
+        })
+    }
+
+    /// The downstream of a private prompt and the prompt, whose list is read for this caller if need be.
     pub(crate) async fn private_prompt(
         &self,
         whose: For<'_>,
         name: &str,
-    ) -> Option<Result<(DownstreamName, Option<Arc<str>>), Error>> {
-        let (tracked, name) = self.private_owner(whose.view, name)?;
+    ) -> Option<Result<Option<(DownstreamName, Arc<Item>)>, Error>> {
+        let (tracked, name) = self.private_owner(whose.view, ListKind::Prompts, name)?;
         let content = self.route(ListKind::Prompts, &tracked, whose).await;
         Some(content.map(|content| {
-            let is_named = |item: &&Arc<Item>| match whose.view {
-                View::All => *item.name == *name,
-                View::Downstream(_) => *item.own == *name,
+            let is_named = |item: &&Arc<Item>| match whose.view.downstream() {
+                None => *item.name == *name,
+                Some(_) => *item.own == *name,
             };
-            let found = content.items().iter().find(is_named).map(|item| item.own.clone());
-            (tracked.source.name.clone(), found)
+            let found = content.items().iter().find(is_named);
+            found.map(|item| (tracked.source.name.clone(), item.clone()))
         }))
     }
 
     /// The private downstreams of whose templates, as this session was last shown them, a URI could be.
     pub(crate) fn private_templates(&self, whose: For<'_>, uri: &str) -> Vec<DownstreamName> {
         let sources = self.sources();
-        let private = sources.iter().filter(|tracked| !tracked.source.is_public && tracked.source.enabled);
+        let is_asked = |tracked: &&Arc<Tracked>| {
+            let source = &tracked.source;
+            !source.is_public && source.enabled && self.is_behind(whose.view, &source.name)
+        };
+        let private = sources.iter().filter(is_asked);
         let mut effort = Effort::default();
         let mut has_it = |tracked: &&Arc<Tracked>| {
             let key = key(ListKind::ResourceTemplates, tracked, whose.caller, &whose.exchange.session);
@@ -236,16 +277,22 @@ impl Shared {
         lists: &[(DownstreamName, Content, Hints)],
     ) -> Vec<CatalogEntry> {
         let mut effort = Effort::default();
-        let mut entry = |name: &DownstreamName, tool: &Tool| match whose.view {
-            View::Downstream(_) => CatalogEntry::unprefixed(name.as_str(), tool.clone()),
-            View::All => {
-                let shown =
-                    uris::in_tool(tool, &mut |uri| self.shown_uri(whose.caller, name, uri, &mut effort));
-                CatalogEntry::new(name.as_str(), shown.unwrap_or_else(|| tool.clone()))
+        let mut entry = |name: &DownstreamName, tool: &Tool| {
+            if whose.view.downstream().is_some() {
+                return Some(CatalogEntry::unprefixed(name.as_str(), tool.clone()));
             }
+            let own = ToolRef::new(name.as_str(), tool.name()).to_string();
+            let here = match whose.view {
+                View::Profile(profile) => self.profiles().get(profile)?.name_of(&own)?.to_owned(),
+                View::All | View::Downstream(_) => own,
+            };
+            let shown = uris::in_tool(tool, &mut |uri| self.shown_uri(whose.caller, name, uri, &mut effort));
+            Some(CatalogEntry::renamed(&here, name.as_str(), shown.unwrap_or_else(|| tool.clone())))
         };
+        let is_allowed = |offered: &&Arc<OfferedTool>| self.rules.of_tool(whose.who(), offered).is_allowed();
         let mut all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
-            content.tools().iter().map(|offered| entry(name, &offered.tool)).collect()
+            let allowed = content.tools().iter().filter(is_allowed);
+            allowed.filter_map(|offered| entry(name, &offered.tool)).collect()
         };
         lists.iter().flat_map(&mut all).collect()
     }
@@ -265,19 +312,24 @@ impl Shared {
         };
         let owners: HashMap<_, _> = lists.iter().flat_map(own).collect();
         let mut effort = Effort::default();
-        let mut shown = |name: &DownstreamName, item: &Arc<Item>| match (whose.view, list) {
-            (View::All, ListKind::Resources) => {
+        let mut shown = |name: &DownstreamName, item: &Arc<Item>| match (whose.view.downstream(), list) {
+            (None, ListKind::Resources) => {
                 Shown::under(list, self.shown_uri(whose.caller, name, &item.own, &mut effort), name, item)
             }
-            (View::All, ListKind::ResourceTemplates)
+            (None, ListKind::ResourceTemplates)
                 if owners.get(&UriTemplate::skeleton(&item.own)) != Some(name) =>
             {
                 Shown::under(list, mark_uri(name.as_str(), &item.own), name, item)
             }
-            (view, list) => Shown::of(list, view, &ownership, name, item),
+            (_, list) => Shown::of(list, whose.view, &ownership, name, item),
+        };
+        let is_restricted = self.rules.class(whose.caller).is_some();
+        let is_allowed = |name: &DownstreamName, item: &&Arc<Item>| {
+            !is_restricted || self.rules.judge_item(list, whose.caller, &ownership, name, item)
         };
         let mut all = |(name, content, _): &(DownstreamName, Content, Hints)| -> Vec<_> {
-            content.items().iter().map(|item| shown(name, item)).collect()
+            let allowed = content.items().iter().filter(|item| is_allowed(name, item));
+            allowed.map(|item| shown(name, item)).collect()
         };
         lists.iter().flat_map(&mut all).collect()
     }
@@ -319,18 +371,27 @@ impl Shared {
     }
 
     /// The private downstream that alone could offer an exposed name, and its own part of the name.
-    fn private_owner<'a>(&self, view: &View, name: &'a str) -> Option<(Arc<Tracked>, &'a str)> {
+    fn private_owner(&self, view: &View, list: ListKind, name: &str) -> Option<(Arc<Tracked>, String)> {
+        let (tracked, own) = self.possible_owner(view, list, name)?;
+        (!tracked.source.is_public).then_some((tracked, own))
+    }
+
+    /// The downstream that alone could offer an exposed name, and its own part of the name.
+    pub(crate) fn possible_owner(
+        &self,
+        view: &View,
+        list: ListKind,
+        name: &str,
+    ) -> Option<(Arc<Tracked>, String)> {
         let sources = self.sources();
+        let exposed = self.exposed(view, list, name)?;
         let owner = |tracked: &Arc<Tracked>| {
             let source = &tracked.source;
-            if source.is_public || !source.enabled {
+            if !source.enabled || !self.is_behind(view, &source.name) {
                 return None;
             }
-            match view {
-                View::All => name.strip_prefix(source.name.as_str())?.strip_prefix(NAMESPACE_SEPARATOR),
-                View::Downstream(seen) => (*seen == source.name).then_some(name),
-            }
-            .map(|name| (tracked.clone(), name))
+            let own = exposed.strip_prefix(source.name.as_str())?.strip_prefix(NAMESPACE_SEPARATOR)?;
+            Some((tracked.clone(), own.to_owned()))
         };
         sources.iter().find_map(owner)
     }
@@ -343,14 +404,19 @@ fn key(list: ListKind, tracked: &Tracked, caller: &Caller, session: &SessionKey)
 
 impl Content {
     fn tool(&self, seeker: Seeker, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
-        let is_named = |offered: &&Arc<OfferedTool>| match view {
-            View::All => offered.tool.name() == name,
-            View::Downstream(_) => **offered.tool.original() == *name,
+        let is_named = |offered: &&Arc<OfferedTool>| match view.downstream() {
+            None => offered.tool.name() == name,
+            Some(_) => **offered.tool.original() == *name,
         };
-        match self {
-            Self::Tools(tools) => tools.of(seeker).find(is_named).cloned(),
+        self.tools_of(seeker).find(is_named).cloned()
+    }
+
+    fn tools_of(&self, seeker: Seeker) -> impl Iterator<Item = &Arc<OfferedTool>> {
+        let tools = match self {
+            Self::Tools(tools) => Some(tools),
             Self::Items(_) => None,
-        }
+        };
+        tools.into_iter().flat_map(move |tools| tools.of(seeker))
     }
 
     pub(crate) fn items(&self) -> &[Arc<Item>] {

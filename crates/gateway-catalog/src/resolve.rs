@@ -2,22 +2,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Asker, Call, CallerError, Directory, Dispatcher, DownstreamName, Error, ListKind, OfferedTool, Outcome,
-    RawObject, Reference, Sessions, Subject, Target, TaskSupport, View,
+    Act, Asker, Call, CallerError, Decision, Directory, Dispatcher, DownstreamName, Error, ListKind,
+    OfferedTool, Outcome, RawObject, Reference, Sessions, Subject, Target, TaskSupport, View,
 };
 
 use crate::{
     LiveCatalog,
-    offer::Seeker,
+    item::prefixed,
     private::For,
     words::{Said, Words},
 };
 
+mod admit;
 mod ask;
 mod owner;
 mod subscriptions;
 
-use self::owner::{Whose, resource_unknown};
+use self::{
+    admit::{admitted, list_of},
+    owner::{Whose, resource_unknown},
+};
 
 /// The *resolve* stage: finds the downstream and its own words for what clients are shown, by looking it up, never
 /// by splitting a name (design §4), and puts what comes back into the words of the client (protocol.md §20.9).
@@ -43,39 +47,38 @@ impl<D> Resolve<D> {
     }
 
     async fn route(&self, whose: For<'_>, subject: &Subject, call: &Call) -> Result<Route, Error> {
-        let own_path = match whose.view {
-            View::All => None,
-            View::Downstream(name) if self.catalog.has_view(whose.view) => Some(name),
-            // One that is not there has no tools and no prompts either.
-            View::Downstream(name) => match subject {
-                Subject::Tool { .. } | Subject::Prompt { .. } => None,
-                _ => return Err(CallerError::UnknownDownstream { name: name.to_string() }.into()),
-            },
-        };
+        let own_path = whose.view.downstream();
+        // A view that is not there has no tools and no prompts either.
+        let needs_view = !matches!(subject, Subject::Tool { .. } | Subject::Prompt { .. });
+        if needs_view && !self.catalog.has_view(whose.view) {
+            return Err(crate::directory::unknown(whose.view));
+        }
         Ok(match (subject, own_path) {
             (Subject::Tool { name, .. }, _) => {
-                let seeker = seeker(call);
-                let Some(offered) = self.tool(seeker, whose, name).await? else {
+                let Some(offered) = self.tool(whose, name).await? else {
                     return Err(CallerError::UnknownTool { name: name.to_string() }.into());
                 };
                 Route::To(offered.downstream.clone(), subject_of(&offered))
             }
             (Subject::Prompt { name }, _) => {
-                let (downstream, name) = self.prompt(whose, name).await?;
+                let (downstream, name) = self.prompt(whose, Act::Get, name).await?;
                 Route::To(downstream, Subject::Prompt { name })
             }
             (Subject::Completion(Reference::Prompt(name)), _) => {
-                let (downstream, name) = self.prompt(whose, name).await?;
+                let (downstream, name) = self.prompt(whose, Act::Complete, name).await?;
                 Route::To(downstream, Subject::Completion(Reference::Prompt(name)))
             }
-            (subject, Some(name)) => Route::To(name.clone(), subject.clone()),
+            (subject, Some(name)) => {
+                self.admit_own(whose, name, subject).await?;
+                Route::To(name.clone(), subject.clone())
+            }
             (Subject::Resource { uri }, None) => match &call.follow_up {
-                Some(follow_up) => self.followed(&follow_up.asker, uri)?,
-                None => self.resource(whose, uri, |uri| Subject::Resource { uri }).await?,
+                Some(follow_up) => self.followed(whose, &follow_up.asker, uri)?,
+                None => self.resource(whose, Act::Read, uri, |uri| Subject::Resource { uri }).await?,
             },
             (Subject::Completion(Reference::Resource(uri)), None) => {
                 let subject = |uri| Subject::Completion(Reference::Resource(uri));
-                self.resource(whose, uri, subject).await?
+                self.resource(whose, Act::Complete, uri, subject).await?
             }
             (Subject::Task { .. }, None) => return Err(CallerError::UnknownTask.into()),
             (Subject::Other { method }, None) => {
@@ -84,36 +87,37 @@ impl<D> Resolve<D> {
         })
     }
 
-    async fn tool(
-        &self,
-        seeker: Seeker,
-        whose: For<'_>,
-        name: &str,
-    ) -> Result<Option<Arc<OfferedTool>>, Error> {
-        let For { view, caller, exchange } = whose;
-        let find = || self.catalog.find_tool(seeker, view, caller, &exchange.session, name);
-        if let Some(found) = find() {
+    async fn tool(&self, whose: For<'_>, name: &str) -> Result<Option<Arc<OfferedTool>>, Error> {
+        let For { view, exchange, .. } = whose;
+        let find = || self.catalog.known_tool(whose.who(), view, &exchange.session, name);
+        if let Some(found) = self.admit_tool(whose, find()) {
             return Ok(Some(found));
         }
-        if let Some(found) = self.catalog.shared.resolve_private(seeker, whose, name).await {
-            return found;
+        if let Some(found) = self.catalog.shared.resolve_private(whose, name).await {
+            let found = self.or_unknown(found.map(Some), whose, (Act::Call, name))?.flatten();
+            return Ok(self.admit_tool(whose, found));
         }
-        self.wait_for(view, name).await?;
-        Ok(find())
+        self.wait_for(whose, (Act::Call, name)).await?;
+        Ok(self.admit_tool(whose, find()))
     }
 
-    async fn prompt(&self, whose: For<'_>, name: &str) -> Result<(DownstreamName, Arc<str>), Error> {
+    async fn prompt(
+        &self,
+        whose: For<'_>,
+        act: Act,
+        name: &str,
+    ) -> Result<(DownstreamName, Arc<str>), Error> {
         let shared = &self.catalog.shared;
         let unknown = || CallerError::UnknownPrompt { name: name.to_owned() };
-        if let Some(found) = shared.prompt(whose.view, name) {
+        if let Some(found) = self.admit_prompt(whose, act, shared.prompt(whose.view, name)) {
             return Ok(found);
         }
         if let Some(found) = shared.private_prompt(whose, name).await {
-            let (downstream, own) = found?;
-            return Ok((downstream, own.ok_or_else(unknown)?));
+            let found = self.or_unknown(found.map(Some), whose, (act, name))?.flatten();
+            return Ok(self.admit_prompt(whose, act, found).ok_or_else(unknown)?);
         }
-        self.wait_for(whose.view, name).await?;
-        if let Some(found) = shared.prompt(whose.view, name) {
+        self.wait_for(whose, (act, name)).await?;
+        if let Some(found) = self.admit_prompt(whose, act, shared.prompt(whose.view, name)) {
             return Ok(found);
         }
         // What is on a list that cannot be read the downstream knows itself.
@@ -123,16 +127,20 @@ impl<D> Resolve<D> {
                     tracked.source.enabled && tracked.is_unread(ListKind::Prompts)
                 }) =>
             {
-                Ok((own.clone(), name.into()))
+                let decision = shared.rules.of_prompt(whose.who(), act, own, &prefixed(own, name));
+                admitted(whose, own, decision)
+                    .then(|| (own.clone(), name.into()))
+                    .ok_or_else(|| unknown().into())
             }
             _ => Err(unknown().into()),
         }
     }
 
     /// A client that remembers a list from before may call before the downstream is there.
-    async fn wait_for(&self, view: &View, name: &str) -> Result<(), Error> {
-        if !self.catalog.listed(view, name).await? {
-            self.catalog.patience(view).await;
+    async fn wait_for(&self, whose: For<'_>, (act, name): (Act, &str)) -> Result<(), Error> {
+        let listed = self.catalog.listed(whose.view, list_of(act), name).await;
+        if self.or_unknown(listed.map(Some), whose, (act, name))? == Some(false) {
+            self.catalog.patience(whose.view).await;
         }
         Ok(())
     }
@@ -141,25 +149,28 @@ impl<D> Resolve<D> {
     async fn resource(
         &self,
         whose: For<'_>,
+        act: Act,
         uri: &Arc<str>,
         subject: impl Fn(Arc<str>) -> Subject,
     ) -> Result<Route, Error> {
-        let is_read = matches!(subject(uri.clone()), Subject::Resource { .. });
-        let candidates = match self.find(whose, uri, is_read).await {
+        let candidates = match self.find(whose, act, uri).await {
             Whose::Of(downstream, own) => return Ok(Route::To(downstream, subject(own))),
             Whose::OneOf(candidates) => candidates,
-            Whose::Nobodys => self.candidates(if is_read { "resources" } else { "completions" }),
+            Whose::Nobodys => self.candidates(whose, act, uri),
         };
         match <[DownstreamName; 1]>::try_from(candidates) {
             Ok([only]) => Ok(Route::To(only, subject(uri.clone()))),
-            Err(none) if none.is_empty() => Err(resource_unknown(uri)),
+            Err(none) if none.is_empty() => {
+                self.note_hidden(whose, act, uri);
+                Err(resource_unknown(uri))
+            }
             Err(candidates) => Ok(Route::ToAny(candidates, subject(uri.clone()))),
         }
     }
 
-    /// Who has a resource, or the template if it is not to be read.
-    async fn find(&self, whose: For<'_>, uri: &Arc<str>, is_read: bool) -> Whose {
-        let find = || if is_read { self.owner(whose, uri) } else { self.owner_of_template(whose, uri) };
+    /// Who has a resource, or the template if it is completed, that the caller may know of.
+    async fn find(&self, whose: For<'_>, act: Act, uri: &Arc<str>) -> Whose {
+        let find = || self.allowed(whose, act, uri, self.owner(whose, act, uri));
         match find() {
             Whose::Nobodys => {
                 self.catalog.patience(whose.view).await;
@@ -170,14 +181,21 @@ impl<D> Resolve<D> {
     }
 
     /// A read that goes on with an earlier one goes where that went.
-    fn followed(&self, asker: &Asker, uri: &Arc<str>) -> Result<Route, Error> {
+    fn followed(&self, whose: For<'_>, asker: &Asker, uri: &Arc<str>) -> Result<Route, Error> {
         let downstream = asker.downstream().ok_or(CallerError::UnknownState)?;
-        let uri = match self.marked(uri) {
+        let own = match self.marked(whose, uri) {
             None => uri.clone(),
             Some((marked, own)) if marked == *downstream => own,
             Some(_) => return Err(CallerError::UnknownState.into()),
         };
-        Ok(Route::To(downstream.clone(), Subject::Resource { uri }))
+        if !self.catalog.shared.is_behind(whose.view, downstream) {
+            return Err(CallerError::UnknownState.into());
+        }
+        let decision = self.decide_uri(whose, Act::Read, downstream, &own);
+        match admitted(whose, downstream, decision) {
+            true => Ok(Route::To(downstream.clone(), Subject::Resource { uri: own })),
+            false => Err(resource_unknown(uri)),
+        }
     }
 }
 
@@ -186,11 +204,14 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
     async fn dispatch(&self, mut call: Call) -> Result<Outcome, Error> {
         let Target::Exposed { view, subject } = &call.target else {
             follows(&call)?;
+            self.admit_known(&call).await?;
             return self.inner.dispatch(call).await;
         };
-        let whose = For { view, caller: &call.caller, exchange: &call.exchange };
+        let (caller, exchange, origin) = (&call.caller, &call.exchange, call.origin.as_ref());
+        let whose = For { view, caller, exchange, origin };
         match self.route(whose, subject, &call).await? {
             Route::To(downstream, own) => {
+                admitted(whose, &downstream, Decision::Allowed);
                 let words = self.words(view, &call, &downstream, subject, &own);
                 call.target = Target::Downstream { downstream, subject: own };
                 follows(&call)?;
@@ -200,7 +221,17 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
                     None => outcome,
                 })
             }
-            Route::ToAny(candidates, own) => self.ask(candidates, own, call).await,
+            Route::ToAny(candidates, own) => {
+                let answer = self.ask(candidates, own, &call).await;
+                match (&answer, subject) {
+                    // Of whoever may have it but may not be asked nothing is said, but noted.
+                    (Err(Error::Caller(CallerError::UnknownResource { .. })), Subject::Resource { uri }) => {
+                        self.note_hidden(whose, Act::Read, uri);
+                    }
+                    _ => exchange.notes.decided(Decision::Allowed),
+                }
+                answer
+            }
         }
     }
 }
@@ -216,7 +247,7 @@ impl<D> Resolve<D> {
         own: &Subject,
     ) -> Option<Words> {
         let said = match (asked, own) {
-            _ if *view != View::All => return None,
+            _ if view.downstream().is_some() => return None,
             (Subject::Tool { .. }, _) => Said::Tool,
             (Subject::Prompt { .. }, _) => Said::Prompt,
             (Subject::Resource { uri: asked }, Subject::Resource { uri: own }) => {
@@ -226,14 +257,6 @@ impl<D> Resolve<D> {
         };
         let (shared, caller) = (self.catalog.shared.clone(), call.caller.clone());
         Some(Words::new(shared, caller, downstream.clone(), said))
-    }
-}
-
-/// Who looks for the tool of a call: no client says that it comes from a workflow (C-79).
-fn seeker(call: &Call) -> Seeker {
-    match call.origin {
-        Some(_) => Seeker::Step,
-        None => Seeker::Client,
     }
 }
 

@@ -2,7 +2,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -14,15 +14,19 @@ use gateway_domain::{
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    CatalogConfig, Listings, Source,
+    CatalogConfig, Listings, Screen, Source,
     cache::Cache,
+    filtered::Filtered,
+    item::{Item, Others, prefixed},
     item_view::{ItemView, Shown},
     links::Links,
     private::Routes,
+    profile::{Compiled, Profiles},
     signal::Changes,
     tracked::{Known, Tracked},
     uris,
     view::{ListView, Views},
+    visibility::Rules,
 };
 
 /// What all who use the catalogue, and all who keep it fresh, have in common.
@@ -32,6 +36,12 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) routes: Routes,
     pub(crate) links: Links,
+    pub(crate) rules: Rules,
+    pub(crate) filtered: Filtered,
+    pub(crate) screen: Arc<dyn Screen>,
+    /// The number of the screen's verdicts.
+    verdicts: AtomicU64,
+    profiles: ArcSwap<Profiles>,
     /// In the order of their names. Changed by one at a time.
     sources: ArcSwap<Vec<Arc<Tracked>>>,
     snapshot: ArcSwap<Snapshot>,
@@ -49,10 +59,18 @@ pub(crate) struct Progress {
     pub(crate) last_ready: Option<Instant>,
 }
 
+/// What a catalogue is given besides its sources.
+pub(crate) struct Parts {
+    pub(crate) rules: Rules,
+    pub(crate) screen: Arc<dyn Screen>,
+    pub(crate) profiles: Profiles,
+}
+
 /// What is offered at one moment. Swapped whole.
 struct Snapshot {
     all: Arc<Views>,
     each: HashMap<DownstreamName, Arc<Views>>,
+    profiles: HashMap<DownstreamName, Arc<Views>>,
     /// Whose the resources are that are on shared lists.
     ownership: Arc<Ownership>,
     /// Above the generation of any view that is gone: one that appears begins there, so that whoever has
@@ -65,6 +83,7 @@ impl Shared {
         config: CatalogConfig,
         listings: Arc<dyn Listings>,
         cache: Cache,
+        parts: Parts,
         sources: Vec<Source>,
     ) -> Self {
         let mut sources: Vec<_> = sources.into_iter().map(|source| Arc::new(Tracked::new(source))).collect();
@@ -72,16 +91,24 @@ impl Shared {
         let empty = || Arc::new(Views::empty(0, config.page_size));
         let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
         let each = enabled.map(|tracked| (tracked.source.name.clone(), empty())).collect();
+        let Parts { rules, screen, profiles } = parts;
+        let of_profiles = profiles.iter().map(|(name, _)| (name.clone(), empty())).collect();
         Self {
             snapshot: ArcSwap::from_pointee(Snapshot {
                 all: empty(),
                 each,
+                profiles: of_profiles,
                 ownership: Arc::default(),
                 floor: 0,
             }),
             sources: ArcSwap::from_pointee(sources),
             routes: Routes::new(config.private_lists, config.private_ttl),
             links: Links::new(config.links),
+            rules,
+            filtered: Filtered::new(config.filtered_classes),
+            screen,
+            verdicts: AtomicU64::new(0),
+            profiles: ArcSwap::from_pointee(profiles),
             rebuilding: Mutex::new(()),
             progress: watch::Sender::new(Progress { refreshes: 0, last_ready: None }),
             closed: AtomicBool::new(false),
@@ -120,7 +147,59 @@ impl Shared {
         match view {
             View::All => Some(snapshot.all.clone()),
             View::Downstream(name) => snapshot.each.get(name).cloned(),
+            View::Profile(name) => snapshot.profiles.get(name).cloned(),
         }
+    }
+
+    /// Whether what a downstream has is on a view.
+    pub(crate) fn is_behind(&self, view: &View, downstream: &DownstreamName) -> bool {
+        match view {
+            View::All => true,
+            View::Downstream(name) => name == downstream,
+            View::Profile(name) => {
+                self.profiles.load().get(name).is_some_and(|profile| profile.has(downstream))
+            }
+        }
+    }
+
+    pub(crate) fn profiles(&self) -> arc_swap::Guard<Arc<Profiles>> {
+        self.profiles.load()
+    }
+
+    /// Has these profiles from now on, and shows the difference.
+    pub(crate) fn replace_profiles(&self, profiles: Profiles) {
+        self.profiles.store(Arc::new(profiles));
+        self.rebuild_or_report();
+        self.wake();
+    }
+
+    /// The name on `/mcp` of what a view shows by this one; `None`: it shows nothing by it.
+    pub(crate) fn exposed(&self, view: &View, list: ListKind, name: &str) -> Option<String> {
+        match (view, list) {
+            (View::Downstream(downstream), _) => Some(prefixed(downstream, name)),
+            (View::Profile(profile), ListKind::Tools) => {
+                Some(self.profiles.load().get(profile)?.exposed(name)?.to_owned())
+            }
+            (View::All | View::Profile(_), _) => Some(name.to_owned()),
+        }
+    }
+
+    /// Shows what is left by other verdicts, also of lists that were read before.
+    pub(crate) fn rescreen(&self) {
+        self.verdicts.fetch_add(1, Ordering::AcqRel);
+        self.routes.clear();
+        self.rebuild_or_report();
+        // What is not for everybody is known to nobody but who asks.
+        if self.sources().iter().any(|tracked| !tracked.source.is_public && tracked.source.enabled) {
+            self.renew(None, Changes::ALL);
+        }
+        self.wake();
+    }
+
+    /// Has all clients told that all of their lists may be others.
+    pub(crate) fn renew_all(&self) {
+        self.renew(None, Changes::ALL);
+        self.wake();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -134,11 +213,11 @@ impl Shared {
         self.wake();
     }
 
-    /// Whose a prompt is that is on a shared list, and its own name.
-    pub(crate) fn prompt(&self, view: &View, name: &str) -> Option<(DownstreamName, Arc<str>)> {
+    /// Whose a prompt is that is on a shared list.
+    pub(crate) fn prompt(&self, view: &View, name: &str) -> Option<(DownstreamName, Arc<Item>)> {
         let views = self.view(view)?;
         let shown = views.prompts.find(name)?;
-        Some((shown.downstream.clone(), shown.item.own.clone()))
+        Some((shown.downstream.clone(), shown.item.clone()))
     }
 
     /// Whose the resources are that are on shared lists.
@@ -172,17 +251,30 @@ impl Shared {
     /// Forgets every caller's list of a downstream whose list is not for everybody, and has clients told.
     pub(crate) fn forget_private(&self, tracked: &Tracked, changes: Changes) {
         self.routes.forget(&tracked.source.name);
-        {
-            let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
-            let old = self.snapshot.load_full();
-            let mut each = old.each.clone();
-            if let Some(view) = each.get_mut(&tracked.source.name) {
-                *view = Arc::new(view.renewed(changes));
-            }
-            let (all, ownership) = (Arc::new(old.all.renewed(changes)), old.ownership.clone());
-            self.snapshot.store(Arc::new(Snapshot { all, each, ownership, floor: old.floor }));
-        }
+        self.renew(Some(&tracked.source.name), changes);
         self.wake();
+    }
+
+    /// The same lists as other generations, of all views on which this downstream is, or of all.
+    fn renew(&self, of: Option<&DownstreamName>, changes: Changes) {
+        let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.snapshot.load_full();
+        let renewed = |name: &DownstreamName, views: &Arc<Views>, is_concerned| {
+            let views = if is_concerned { Arc::new(views.renewed(changes)) } else { views.clone() };
+            (name.clone(), views)
+        };
+        let each = old.each.iter().map(|(name, views)| renewed(name, views, of.is_none_or(|of| of == name)));
+        let is_on = |profile: &DownstreamName| {
+            of.is_none_or(|of| self.is_behind(&View::Profile(profile.clone()), of))
+        };
+        let profiles = old.profiles.iter().map(|(name, views)| renewed(name, views, is_on(name)));
+        self.snapshot.store(Arc::new(Snapshot {
+            all: Arc::new(old.all.renewed(changes)),
+            each: each.collect(),
+            profiles: profiles.collect(),
+            ownership: old.ownership.clone(),
+            floor: old.floor,
+        }));
     }
 
     fn rebuild_or_report(&self) {
@@ -198,9 +290,13 @@ impl Shared {
         let old = self.snapshot.load_full();
         let sources = self.sources.load();
         let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
-        let known: Vec<_> = enabled.map(|tracked| (&tracked.source.name, tracked.known())).collect();
+        let (screen, verdicts) = (&*self.screen, self.verdicts.load(Ordering::Acquire));
+        let known = enabled.map(|tracked| (&tracked.source.name, tracked.known(screen, verdicts)));
+        let known: Vec<_> = known.collect();
         let ownership = ownership(&known);
+        let profiles = self.profiles.load();
         let gone = old.each.iter().filter(|(name, _)| known.iter().all(|(kept, _)| kept != name));
+        let gone = gone.chain(old.profiles.iter().filter(|(name, _)| profiles.get(name).is_none()));
         let floor = gone.map(|(_, views)| views.ceiling()).fold(old.floor, u64::max);
         let new_views = Arc::new(Views::empty(floor, self.config.page_size));
         let all = self.next_views(&old.all, &View::All, &known, &ownership)?;
@@ -211,8 +307,65 @@ impl Shared {
             let views = self.next_views(before, &view, std::slice::from_ref(one), &ownership)?;
             each.insert(name.clone(), views);
         }
-        self.snapshot.store(Arc::new(Snapshot { all, each, ownership: Arc::new(ownership), floor }));
+        let mut of_profiles = HashMap::new();
+        for (name, profile) in profiles.iter() {
+            let before = old.profiles.get(name).unwrap_or(&new_views);
+            let views =
+                self.profile_views(before, (&old.all.tools, &all.tools), profile, &known, &ownership)?;
+            of_profiles.insert(name.clone(), views);
+        }
+        let (profiles, ownership) = (of_profiles, Arc::new(ownership));
+        self.snapshot.store(Arc::new(Snapshot { all, each, profiles, ownership, floor }));
+        self.filtered.retain(|view| self.view(view));
         Ok(())
+    }
+
+    /// The views of a profile, whose tools are among those of all, as they were and as they are.
+    fn profile_views(
+        &self,
+        old: &Arc<Views>,
+        (all_before, all): (&Arc<ListView>, &Arc<ListView>),
+        profile: &Compiled,
+        known: &[(&DownstreamName, Known)],
+        ownership: &Ownership,
+    ) -> Result<Arc<Views>, Error> {
+        let view = View::Profile(profile.profile.name.clone());
+        let (mut entries, mut tools) = (Vec::new(), HashMap::new());
+        for (entry, offered) in all.entries().filter(|(_, offered)| profile.has(&offered.downstream)) {
+            if let Some(name) = profile.name_of(entry.name()) {
+                let downstream = offered.downstream.as_str();
+                entries.push(CatalogEntry::renamed(name, downstream, entry.tool().clone()));
+                tools.insert(Arc::from(name), offered.clone());
+            }
+        }
+        let catalog = Catalog::new(entries).map_err(|_| InternalError { what: "a name stands twice" })?;
+        let tools = match old.tools.shows_the_same(&catalog) {
+            // What its workflows can do may have changed, and so whether they are shown.
+            true if profile.has_workflows() && all_before.generation != all.generation => {
+                Arc::new(old.tools.renewed())
+            }
+            true => old.tools.clone(),
+            false => Arc::new(ListView::new(old.tools.generation + 1, catalog, tools, self.config.page_size)),
+        };
+        let known: Vec<_> =
+            known.iter().filter(|(name, _)| profile.has(name)).map(|(name, known)| (*name, known)).collect();
+        let [prompts, resources, templates] =
+            Others::KINDS.map(|list| self.next_items(old, list, &view, &known, ownership));
+        Ok(Arc::new(Views { tools, prompts, resources, templates }))
+    }
+
+    fn next_items(
+        &self,
+        old: &Views,
+        list: ListKind,
+        view: &View,
+        known: &[(&DownstreamName, &Known)],
+        ownership: &Ownership,
+    ) -> Arc<ItemView> {
+        let of_one = |(name, known): &(&DownstreamName, &Known)| -> Vec<_> {
+            known.others.of(list).iter().map(|i| Shown::of(list, view, ownership, name, i)).collect()
+        };
+        old.items(list).next(known.iter().flat_map(of_one).collect(), self.config.page_size)
     }
 
     fn next_views(
@@ -222,21 +375,14 @@ impl Shared {
         known: &[(&DownstreamName, Known)],
         ownership: &Ownership,
     ) -> Result<Arc<Views>, Error> {
-        let items = |list: ListKind| -> Arc<ItemView> {
-            let of_one = |(name, known): &(&DownstreamName, Known)| -> Vec<_> {
-                known.others.of(list).iter().map(|i| Shown::of(list, view, ownership, name, i)).collect()
-            };
-            old.items(list).next(known.iter().flat_map(of_one).collect(), self.config.page_size)
+        let tools = match view.downstream() {
+            None => self.all_tools(&old.tools, known, ownership)?,
+            Some(_) => self.own_tools(&old.tools, known)?,
         };
-        Ok(Arc::new(Views {
-            tools: match view {
-                View::All => self.all_tools(&old.tools, known, ownership)?,
-                View::Downstream(_) => self.own_tools(&old.tools, known)?,
-            },
-            prompts: items(ListKind::Prompts),
-            resources: items(ListKind::Resources),
-            templates: items(ListKind::ResourceTemplates),
-        }))
+        let known: Vec<_> = known.iter().map(|(name, known)| (*name, known)).collect();
+        let [prompts, resources, templates] =
+            Others::KINDS.map(|list| self.next_items(old, list, view, &known, ownership));
+        Ok(Arc::new(Views { tools, prompts, resources, templates }))
     }
 
     fn all_tools(

@@ -10,9 +10,10 @@ use gateway_domain::{DownstreamState, DownstreamStatus, ListKind, ListRemark, Pe
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    CatalogConfig, Source,
+    CatalogConfig, Screen, Source,
     item::Others,
     offer::{Offer, OfferedTools, Seeker},
+    screen,
     tracked::{demand::Demands, failure::Failure, others::OtherLists},
     walk::Hints,
     warnings::Warnings,
@@ -73,6 +74,10 @@ struct Listed {
     empty: Option<Empty>,
     demands: Demands,
     warnings: Warnings,
+    /// Counts the lists that were taken.
+    taken: u64,
+    /// What is left of them, and the number of the verdicts that it was left by.
+    screened: Option<(u64, Known)>,
 }
 
 /// A downstream whose last pulls gave no tools.
@@ -98,6 +103,7 @@ pub(crate) struct Read<'a> {
 }
 
 /// What a downstream offers, as far as it is known.
+#[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) tools: OfferedTools,
     pub(crate) views: Arc<[String]>,
@@ -147,6 +153,8 @@ impl Tracked {
             empty: None,
             demands: Demands::default(),
             warnings: Warnings::default(),
+            taken: 0,
+            screened: None,
         };
         Self { source, state: Mutex::new(listed), wake: Notify::new(), settled, may_begin_cached: true }
     }
@@ -245,10 +253,29 @@ impl Tracked {
         }
     }
 
-    pub(crate) fn known(&self) -> Known {
-        let listed = self.state();
-        let (tools, views) = (listed.tools.clone(), listed.views.clone());
-        Known { tools, views, others: listed.others.lists.clone() }
+    /// What is left of its lists by the verdicts of this number, which are asked for once.
+    pub(crate) fn known(&self, screen: &dyn Screen, verdicts: u64) -> Known {
+        let (taken, read) = {
+            let listed = self.state();
+            if let Some((known, left)) = &listed.screened
+                && *known == verdicts
+            {
+                return left.clone();
+            }
+            let (tools, views) = (listed.tools.clone(), listed.views.clone());
+            (listed.taken, Known { tools, views, others: listed.others.lists.clone() })
+        };
+        let left = Known {
+            tools: screen::tools(screen, &read.tools),
+            views: read.views,
+            others: screen::others(screen, &self.source.name, &read.others),
+        };
+        let mut listed = self.state();
+        if listed.taken == taken {
+            listed.status.tools = left.tools.shown.len();
+            listed.screened = Some((verdicts, left.clone()));
+        }
+        left
     }
 
     /// What the downstream said of itself; `None` as long as it has not been connected to.
@@ -405,6 +432,7 @@ impl Listed {
     }
 
     fn show(&mut self, offer: Offer) {
+        (self.taken, self.screened) = (self.taken + 1, None);
         self.status.tools = offer.tools.shown.len();
         self.views = offer.views.into();
         (self.status.aliases, self.status.dropped) = (offer.aliases, offer.dropped);

@@ -163,6 +163,31 @@ impl ListView {
         self.hidden.len() == hidden.len() && self.hidden.iter().all(is_same)
     }
 
+    /// The part of this list that is kept, for lists: behind it nothing is hidden.
+    pub(crate) fn filtered(&self, keep: impl Fn(&OfferedTool) -> bool) -> Self {
+        let tools = self.shown.tools.iter().filter(|(_, offered)| keep(offered));
+        let tools: HashMap<_, _> = tools.map(|(name, offered)| (name.clone(), offered.clone())).collect();
+        let entries = self.shown.catalog.entries().iter().filter(|entry| tools.contains_key(entry.name()));
+        // Names that are unique among all are so among some.
+        let catalog = Catalog::new(entries.cloned().collect()).unwrap_or_default();
+        Self::new(self.generation, catalog, tools, self.shown.page_size)
+    }
+
+    /// The entries with their tools, in the order of names.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&CatalogEntry, &Arc<OfferedTool>)> {
+        let Shown { catalog, tools, .. } = &*self.shown;
+        catalog.entries().iter().filter_map(|entry| Some((entry, tools.get(entry.name())?)))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those behind it that clients are not shown.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &Arc<OfferedTool>> {
+        self.hidden.values()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.shown.catalog.len()
     }

@@ -31,6 +31,18 @@ pub enum View {
     All,
     /// `/mcp/NAME`: one downstream, names as it gave them (design §5).
     Downstream(DownstreamName),
+    /// `/mcp/NAME` where no downstream has the name: a part of `/mcp`, some names changed, as the configuration has it.
+    Profile(DownstreamName),
+}
+
+impl View {
+    /// The downstream that is seen alone, in its own words; `None`: several stand side by side, in those of `/mcp`.
+    pub fn downstream(&self) -> Option<&DownstreamName> {
+        match self {
+            Self::Downstream(name) => Some(name),
+            Self::All | Self::Profile(_) => None,
+        }
+    }
 }
 
 /// What a call is for, and in whose words.
@@ -97,6 +109,13 @@ pub struct Origin {
     pub run: Arc<str>,
     /// The step's id.
     pub step: Arc<str>,
+}
+
+impl Origin {
+    /// That of a run which has not begun, for looking whether the tools of a workflow are there: run and step are empty.
+    pub fn before(workflow: &Arc<str>) -> Self {
+        Self { workflow: workflow.clone(), run: Arc::default(), step: Arc::default() }
+    }
 }
 
 /// Who holds the downstream sessions that a call uses (design §6).

@@ -22,6 +22,11 @@ impl CatalogEntry {
         Self { name: tool.original().clone(), reference: ToolRef::new(downstream, tool.name()), tool }
     }
 
+    /// An entry under a name that the operator gave it, in a profile.
+    pub fn renamed(name: &str, downstream: &str, tool: Tool) -> Self {
+        Self { name: name.into(), reference: ToolRef::new(downstream, tool.name()), tool }
+    }
+
     /// The exposed name, which is unique in its catalogue.
     pub fn name(&self) -> &str {
         &self.name

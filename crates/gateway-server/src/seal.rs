@@ -68,6 +68,8 @@ impl Binding {
         match view {
             View::All => self.part(b""),
             View::Downstream(name) => self.part(name.as_str().as_bytes()),
+            // No downstream's name begins so.
+            View::Profile(name) => self.part(format!("/{name}").as_bytes()),
         }
     }
 

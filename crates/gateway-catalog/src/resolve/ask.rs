@@ -55,10 +55,10 @@ impl<D: Dispatcher + Sessions + 'static> Resolve<D> {
         &self,
         candidates: Vec<DownstreamName>,
         own: Subject,
-        call: Call,
+        call: &Call,
     ) -> Result<Outcome, Error> {
-        Ok(match self.first(candidates, &own, &call).await? {
-            (Some(downstream), outcome) => self.found(&call, downstream, &own, outcome),
+        Ok(match self.first(candidates, &own, call).await? {
+            (Some(downstream), outcome) => self.found(call, downstream, &own, outcome),
             (None, failed) => failed,
         })
     }
@@ -110,6 +110,7 @@ impl<D: Dispatcher + Sessions + 'static> Resolve<D> {
         let Subject::Resource { uri } = own else { return outcome };
         let (shared, caller) = (self.catalog.shared.clone(), call.caller.clone());
         shared.links.remember(&caller, uri, &downstream);
+        call.exchange.notes.resolved(&downstream);
         let said = Said::Resource { asked: uri.clone(), own: uri.clone() };
         Words::new(shared, caller, downstream, said).put(outcome)
     }

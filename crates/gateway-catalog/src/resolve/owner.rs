@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use gateway_aggregate::Owners;
-use gateway_domain::{CallerError, DownstreamName, Error, View};
+use gateway_domain::{Act, CallerError, DownstreamName, Error};
 
 use super::Resolve;
 use crate::private::For;
@@ -16,63 +16,80 @@ pub(super) enum Whose {
     Nobodys,
 }
 
-impl<D> Resolve<D> {
-    /// By its mark, by lists, by templates, by what the caller was shown before (design §5).
-    pub(super) fn owner(&self, whose: For<'_>, uri: &Arc<str>) -> Whose {
-        let ownership = self.catalog.shared.ownership();
-        self.among(whose, uri, ownership.owners(uri))
+impl Whose {
+    /// One of these, by this URI.
+    pub(super) fn of(mut names: Vec<DownstreamName>, uri: &Arc<str>) -> Self {
+        match (names.pop(), names.is_empty()) {
+            (None, _) => Self::Nobodys,
+            (Some(only), true) => Self::Of(only, uri.clone()),
+            (Some(last), false) => {
+                names.push(last);
+                Self::OneOf(names)
+            }
+        }
     }
+}
 
-    /// The same of a URI that may be a template.
-    pub(super) fn owner_of_template(&self, whose: For<'_>, template: &Arc<str>) -> Whose {
+impl<D> Resolve<D> {
+    /// By its mark, by lists, by templates, by what the caller was shown before (design §5). What is completed may be a
+    /// template. Whether the caller may know of it is not asked.
+    pub(super) fn owner(&self, whose: For<'_>, act: Act, uri: &Arc<str>) -> Whose {
         let ownership = self.catalog.shared.ownership();
-        self.among(whose, template, ownership.owners_of_template(template))
+        let owners = match act {
+            Act::Complete => ownership.owners_of_template(uri),
+            _ => ownership.owners(uri),
+        };
+        self.among(whose, uri, owners)
     }
 
     fn among(&self, whose: For<'_>, uri: &Arc<str>, owners: Owners<'_>) -> Whose {
         let shared = &self.catalog.shared;
-        let mut names = match owners {
-            Owners::Marked(name, own) => match self.named(name) {
+        let named = |name: &str| self.named(whose, name);
+        let names = match owners {
+            Owners::Marked(name, own) => match named(name) {
                 Some(name) => return Whose::Of(name, own.into()),
                 None => Vec::new(),
             },
-            Owners::Known(names) => names.into_iter().filter_map(|name| self.named(name)).collect(),
+            Owners::Known(names) => names.into_iter().filter_map(named).collect(),
             Owners::Unknown => {
                 let remembered = shared.links.owner(whose.caller, uri);
-                match remembered.and_then(|name| self.named(name.as_str())) {
+                match remembered.and_then(|name| named(name.as_str())) {
                     Some(name) => return Whose::Of(name, uri.clone()),
                     None => shared.private_templates(whose, uri),
                 }
             }
         };
-        match (names.pop(), names.is_empty()) {
-            (None, _) => Whose::Nobodys,
-            (Some(only), true) => Whose::Of(only, uri.clone()),
-            (Some(last), false) => {
-                names.push(last);
-                Whose::OneOf(names)
-            }
-        }
+        Whose::of(names, uri)
     }
 
     /// The downstream and its own URI, of a URI in its marked form.
-    pub(super) fn marked(&self, uri: &str) -> Option<(DownstreamName, Arc<str>)> {
+    pub(super) fn marked(&self, whose: For<'_>, uri: &str) -> Option<(DownstreamName, Arc<str>)> {
         match self.catalog.shared.ownership().owners(uri) {
-            Owners::Marked(name, own) => Some((self.named(name)?, own.into())),
+            Owners::Marked(name, own) => Some((self.named(whose, name)?, own.into())),
             _ => None,
         }
     }
 
-    /// Those that have, or may have, a capability.
-    pub(super) fn candidates(&self, capability: &str) -> Vec<DownstreamName> {
-        let sources = self.catalog.behind(&View::All, |source| source.enabled);
+    /// Those whom the caller may ask for a resource that nobody is known to have.
+    pub(super) fn candidates(&self, whose: For<'_>, act: Act, uri: &str) -> Vec<DownstreamName> {
+        let mut able = self.able(whose, act);
+        able.retain(|name| self.decide_uri(whose, act, name, uri).is_allowed());
+        able
+    }
+
+    /// Those that have, or may have, the capability that it takes.
+    pub(super) fn able(&self, whose: For<'_>, act: Act) -> Vec<DownstreamName> {
+        let capability = if act == Act::Complete { "completions" } else { "resources" };
+        let sources = self.catalog.behind(whose.view, |source| source.enabled);
         let able = sources.iter().filter(|tracked| tracked.may_have(capability));
         able.map(|tracked| tracked.source.name.clone()).collect()
     }
 
-    fn named(&self, name: &str) -> Option<DownstreamName> {
+    fn named(&self, whose: For<'_>, name: &str) -> Option<DownstreamName> {
         let name = DownstreamName::parse(name).ok()?;
-        self.catalog.shared.source(&name).filter(|tracked| tracked.source.enabled).map(|_| name)
+        let shared = &self.catalog.shared;
+        let tracked = shared.source(&name).filter(|_| shared.is_behind(whose.view, &name))?;
+        tracked.source.enabled.then_some(name)
     }
 }
 

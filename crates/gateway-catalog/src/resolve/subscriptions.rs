@@ -2,13 +2,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, CallerError, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange, Outcome, Params,
-    RawObject, Sessions, Subject, Subscription, Subscriptions, Target, Updates, View,
+    Act, Call, Caller, CallerError, Decision, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange,
+    Outcome, Params, RawObject, Sessions, Subject, Subscription, Subscriptions, Target, Updates, View,
 };
 use tokio::time::Instant;
 
 use super::{
     Resolve,
+    admit::admitted,
     ask::{abandon, is_empty},
     owner::{Whose, resource_unknown},
 };
@@ -32,13 +33,18 @@ impl<S: Subscriptions + Dispatcher + Sessions + 'static> Subscriptions for Resol
         if let View::Downstream(name) = view {
             let known = self.catalog.shared.source(name).filter(|tracked| tracked.source.enabled);
             known.ok_or_else(|| CallerError::UnknownDownstream { name: name.to_string() })?;
+            let whose = For { view, caller, exchange, origin: None };
+            let decision = self.decide_uri(whose, Act::Subscribe, name, uri);
+            if !admitted(whose, name, decision) {
+                return Err(resource_unknown(uri));
+            }
             let target = Target::Downstream {
                 downstream: name.clone(),
                 subject: Subject::Resource { uri: uri.clone() },
             };
             return self.inner.subscribe(target, caller, exchange, updates).await;
         }
-        let whose = For { view, caller, exchange };
+        let whose = For { view, caller, exchange, origin: None };
         let until = Instant::now() + self.catalog.shared.config.subscribe_timeout;
         let (downstreams, own) = self.watchable(whose, uri, until).await?;
         let mut refused = None;
@@ -52,7 +58,10 @@ impl<S: Subscriptions + Dispatcher + Sessions + 'static> Subscriptions for Resol
             let target = Target::Downstream { downstream: downstream.clone(), subject };
             let subscribing = self.inner.subscribe(target, caller, exchange, updates);
             match tokio::time::timeout_at(until, subscribing).await {
-                Ok(Ok(subscription)) => return Ok(subscription),
+                Ok(Ok(subscription)) => {
+                    admitted(whose, &downstream, Decision::Allowed);
+                    return Ok(subscription);
+                }
                 Ok(Err(error)) => refused = refused.or(Some(error)),
                 Err(_) => return Err(refused.unwrap_or_else(|| self.late(&downstream))),
             }
@@ -70,12 +79,15 @@ impl<S: Dispatcher + Sessions + 'static> Resolve<S> {
         uri: &Arc<str>,
         until: Instant,
     ) -> Result<(Vec<DownstreamName>, Arc<str>), Error> {
-        let candidates = match self.find(whose, uri, true).await {
+        let candidates = match self.find(whose, Act::Subscribe, uri).await {
             Whose::Of(downstream, own) => return Ok((vec![downstream], own)),
             Whose::OneOf(candidates) => self.who_can_watch(candidates),
             Whose::Nobodys => {
-                let candidates = self.who_can_watch(self.candidates("resources"));
-                let Some(first) = candidates.first().cloned() else { return Err(resource_unknown(uri)) };
+                let candidates = self.who_can_watch(self.candidates(whose, Act::Subscribe, uri));
+                let Some(first) = candidates.first().cloned() else {
+                    self.note_hidden(whose, Act::Subscribe, uri);
+                    return Err(resource_unknown(uri));
+                };
                 let reading = self.who_can_read(whose, uri, candidates);
                 let found = tokio::time::timeout_at(until, reading).await;
                 vec![found.unwrap_or_else(|_| Err(self.late(&first)))?]

@@ -125,6 +125,7 @@ impl OtherLists {
 
 impl Listed {
     fn show_others(&mut self, others: OtherLists) {
+        (self.taken, self.screened) = (self.taken + 1, None);
         let before = std::mem::replace(&mut self.others, others);
         let now = &self.others;
         self.status.prompts = now.lists.of(ListKind::Prompts).len();

@@ -52,7 +52,8 @@ fn unknown(name: &str) -> Result<String, Error> {
 }
 
 fn is_inner_tool(scene: &Scene, view: &View, caller: &Caller, name: &str) -> bool {
-    scene.catalog.inner_tool(view, caller, &exchange(caller).session, name).is_some()
+    let origin = Origin::before(&"w".into());
+    scene.catalog.inner_tool(view, caller, &exchange(caller).session, &origin, name).is_some()
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ mod suspended;
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
-use gateway_domain::{Call, Dispatcher, Error, InputRequired, Outcome, Subject, Target, Tool, View};
+use gateway_domain::{Call, Dispatcher, Error, InputRequired, Outcome, Subject, Target, Tool};
 
 pub use self::composer::ComposerExecutor;
 pub(crate) use self::composer::Runs;
@@ -62,7 +62,7 @@ impl<S> Decorator<S> {
 
     fn executor(&self, target: &Target) -> Option<&Arc<dyn WorkflowExecutor>> {
         match target {
-            Target::Exposed { view: View::All, subject: Subject::Tool { name, .. } } => {
+            Target::Exposed { view, subject: Subject::Tool { name, .. } } if view.downstream().is_none() => {
                 self.executors.get(name)
             }
             _ => None,

@@ -1,23 +1,25 @@
 use std::sync::Arc;
 
-use gateway_domain::{Caller, Directory, OfferedTool, SessionKey, View};
+use gateway_domain::{Caller, Decision, Directory, OfferedTool, SessionKey, View};
 
 use crate::{
     plan::Workflow,
     tools::{Floor, Pinned, SessionTools, contradiction},
 };
 
-/// The catalogue as one caller's session sees it.
+/// A view of the catalogue as one caller's session sees it.
 pub(super) struct Outlook<'a> {
-    pub(super) directory: &'a dyn Directory,
+    pub(super) directory: &'a Arc<dyn Directory>,
+    pub(super) view: &'a View,
     pub(super) caller: &'a Caller,
     pub(super) session: &'a SessionKey,
-    pub(super) tools: SessionTools,
 }
 
 /// Why a caller is not shown a workflow. What is not shown is not called either (C-23).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hidden {
+    /// It is not on the view, or the rules do not let the caller call it.
+    Withheld,
     /// Tools of its steps are not there for this caller (C-5): the ids of the steps and the tools as they are
     /// written. Never empty.
     Missing(Vec<(Arc<str>, Arc<str>)>),
@@ -30,11 +32,15 @@ pub(super) enum Hidden {
 impl Outlook<'_> {
     /// Whether the caller can use a workflow, and if so what its tools allow to be said of it.
     pub(super) fn of(&self, workflow: &Workflow) -> Result<Option<Floor>, Hidden> {
-        // Looked at first: it is told of workflows too that contradict their tools (C-19).
+        let decision = self.directory.workflow(self.view, self.caller, &workflow.definition().name);
+        if !decision.is_some_and(Decision::is_allowed) {
+            return Err(Hidden::Withheld);
+        }
+        // Looked at before the tools: it is told of workflows too that contradict their tools (C-19).
         if self.is_taken(&workflow.definition().name) {
             return Err(Hidden::Conflict);
         }
-        let tools = Pinned::of(workflow, &self.tools);
+        let tools = Pinned::of(workflow, &self.tools(workflow));
         let missing = workflow.tools().filter(|(_, tool)| tools.get(tool).is_none());
         let missing: Vec<_> = missing.map(|(step, tool)| (step.clone(), tool.clone())).collect();
         if !missing.is_empty() {
@@ -46,6 +52,12 @@ impl Outlook<'_> {
         }
     }
 
+    /// The tools that the steps of a workflow can call: of all of `/mcp`, whatever the view.
+    pub(super) fn tools(&self, workflow: &Workflow) -> SessionTools {
+        let (directory, name) = (self.directory.clone(), &workflow.definition().name);
+        SessionTools::new(directory, self.caller.clone(), self.session.clone(), name)
+    }
+
     /// Whether clients are shown a tool of this name.
     pub(super) fn is_taken(&self, name: &str) -> bool {
         self.shown(name).is_some()
@@ -53,6 +65,6 @@ impl Outlook<'_> {
 
     /// The tool that the caller is shown by this name.
     pub(super) fn shown(&self, name: &str) -> Option<Arc<OfferedTool>> {
-        self.directory.tool(&View::All, self.caller, self.session, name)
+        self.directory.tool(self.view, self.caller, self.session, name)
     }
 }

@@ -3,11 +3,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_aggregate::after;
 use gateway_domain::{
-    Caller, CallerError, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations,
-    InternalError, ListKind, Offer, OfferedTool, Page, RawObject, SessionKey, View,
+    Caller, CallerError, Decision, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations,
+    InternalError, ListKind, Offer, OfferedTool, Origin, Page, RawObject, SessionKey, View,
 };
 
 use super::{LiveWorkflows, merged::Shown};
+use crate::plan::Workflow;
 
 /// Workflows stand among the tools of `/mcp`, in the order of names over everything. They are tools of no downstream:
 /// whoever looks for an [`OfferedTool`] is given none.
@@ -22,18 +23,18 @@ impl Directory for LiveWorkflows {
         cursor: Option<&str>,
     ) -> Result<Page, Error> {
         let page = self.shared.directory.list(list, view, caller, exchange, cursor).await?;
-        match (list, view) {
-            (ListKind::Tools, View::All) => self.with_workflows(page, caller, exchange, cursor),
+        match (list, view.downstream()) {
+            (ListKind::Tools, None) => self.with_workflows(page, view, caller, exchange, cursor),
             _ => Ok(page),
         }
     }
 
     async fn offer(&self, view: &View) -> Offer {
-        let offer = self.shared.directory.offer(view).await;
-        if *view != View::All || self.offered().definitions.is_empty() {
-            return offer;
-        }
-        Offer { capabilities: with_tools(&offer.capabilities), ..offer }
+        self.offering(view, self.shared.directory.offer(view).await)
+    }
+
+    async fn offer_to(&self, view: &View, caller: &Caller) -> Offer {
+        self.offering(view, self.shared.directory.offer_to(view, caller).await)
     }
 
     fn tool(
@@ -51,9 +52,14 @@ impl Directory for LiveWorkflows {
         view: &View,
         caller: &Caller,
         session: &SessionKey,
+        origin: &Origin,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
-        self.shared.directory.inner_tool(view, caller, session, name)
+        self.shared.directory.inner_tool(view, caller, session, origin, name)
+    }
+
+    fn workflow(&self, view: &View, caller: &Caller, name: &str) -> Option<Decision> {
+        self.shared.directory.workflow(view, caller, name)
     }
 
     fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
@@ -98,9 +104,21 @@ impl Directory for LiveWorkflows {
 impl LiveWorkflows {
     /// How often the workflows that a view shows have been replaced.
     fn replaced(&self, view: &View) -> u64 {
-        match view {
-            View::All => self.offered.borrow().number,
-            View::Downstream(_) => 0,
+        match view.downstream() {
+            None => self.offered.borrow().number,
+            Some(_) => 0,
+        }
+    }
+
+    /// What a view offers, with workflows if any can be on it.
+    fn offering(&self, view: &View, offer: Offer) -> Offer {
+        let is_on = |workflow: &Arc<Workflow>| {
+            let name = &workflow.definition().name;
+            self.shared.directory.workflow(view, &Caller::anonymous(), name).is_some()
+        };
+        match self.offered().definitions.iter().any(is_on) {
+            true => Offer { capabilities: with_tools(&offer.capabilities), ..offer },
+            false => offer,
         }
     }
 
@@ -109,6 +127,7 @@ impl LiveWorkflows {
     fn with_workflows(
         &self,
         page: Page,
+        view: &View,
         caller: &Caller,
         exchange: &Exchange,
         cursor: Option<&str>,
@@ -123,7 +142,7 @@ impl LiveWorkflows {
             begin.as_deref().is_none_or(|begin| begin < name) && end.as_deref().is_none_or(|end| name < end)
         };
         let offered = self.offered();
-        let mut shown = offered.visible(&self.shared.outlook(caller, &exchange.session));
+        let mut shown = offered.visible(&self.shared.outlook(view, caller, &exchange.session));
         shown.retain(is_here);
         let items = offered.merged.items(&page, exchange.era, shown);
         Ok(Page { items, ..page })

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gateway_domain::{Call, CallerError, Error, ListKind, View};
+use gateway_domain::{Call, CallerError, Decision, Error, ListKind, Target, View};
 
 use super::{availability::Hidden, shared::Shared};
 use crate::{
@@ -24,11 +24,12 @@ impl Executor {
     /// tools are known again: listing them waits for downstreams that are starting, and asks those whose lists are
     /// not for everybody.
     async fn is_there(&self, call: &Call) -> bool {
-        let outlook = self.shared.outlook(&call.caller, &call.exchange.session);
+        let Target::Exposed { view, .. } = &call.target else { return false };
+        let outlook = self.shared.outlook(view, &call.caller, &call.exchange.session);
         match outlook.of(&self.workflow) {
             Ok(_) => return true,
             Err(Hidden::Missing(_)) => {}
-            Err(Hidden::Contradiction(_) | Hidden::Conflict) => return false,
+            Err(Hidden::Withheld | Hidden::Contradiction(_) | Hidden::Conflict) => return false,
         }
         let listed =
             self.shared.directory.list(ListKind::Tools, &View::All, &call.caller, &call.exchange, None);
@@ -45,7 +46,9 @@ impl WorkflowExecutor for Executor {
         if call.follow_up.is_none() && (call.origin.is_some() || !self.is_there(&call).await) {
             return Err(CallerError::UnknownTool { name: self.workflow.definition().name.to_string() }.into());
         }
-        let tools = Arc::new(self.shared.tools(&call.caller, &call.exchange.session));
+        call.exchange.notes.decided(Decision::Allowed);
+        let (view, caller, session) = (&View::All, &call.caller, &call.exchange.session);
+        let tools = Arc::new(self.shared.outlook(view, caller, session).tools(&self.workflow));
         let executor = ComposerExecutor::with_runs(self.shared.runs.clone(), self.workflow.clone(), tools);
         executor.execute(call).await
     }

@@ -1,4 +1,7 @@
 //! Workflows in front of a live catalogue: for each caller those that can run, listed and called like any tool.
+//!
+//! A caller can run what it may call, by name ([`Directory::workflow`]), and whose tools the directory shows to a step of
+//! it in the caller's name ([`Directory::inner_tool`]): whoever decides is asked through the directory alone.
 
 mod availability;
 mod directory;
@@ -12,11 +15,11 @@ mod status;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use gateway_domain::{Caller, Directory, Dispatcher, Exchange, Sessions};
+use gateway_domain::{Caller, Directory, Dispatcher, Exchange, Sessions, View};
 use tokio::sync::watch;
 
 pub use self::status::{Remark, WorkflowStatus};
-use self::{offered::Offered, shared::Shared};
+use self::{dispatch::Runner, offered::Offered, shared::Shared};
 use crate::{decorator::Runs, error::WorkflowError, run::Composer, tools::Definitions};
 
 /// A [`Directory`], a [`Dispatcher`] and [`Sessions`] around those of a catalogue. Clones share everything.
@@ -26,6 +29,8 @@ pub struct LiveWorkflows {
     sessions: Arc<dyn Sessions>,
     /// What is offered now; whoever waits for changes of the catalogue waits for another one of these too.
     offered: Arc<watch::Sender<Arc<Offered>>>,
+    /// What runs them, and what is around it.
+    runner: Arc<dyn Dispatcher>,
 }
 
 impl fmt::Debug for LiveWorkflows {
@@ -58,7 +63,16 @@ impl LiveWorkflows {
         let shared = Arc::new(Shared { directory, calls, runs });
         let offered = Offered::new(0, definitions, &shared);
         let offered = Arc::new(watch::Sender::new(Arc::new(offered)));
-        Ok(Self { shared, sessions, offered })
+        let runner = Arc::new(Runner { shared: shared.clone(), offered: offered.clone() });
+        Ok(Self { shared, sessions, offered, runner })
+    }
+
+    /// The same with stages around whatever runs workflows, for what holds for calls of theirs alone: the calls that
+    /// their steps make do not come by here, nor those of other tools. Who may call which workflow the directory says
+    /// ([`Directory::workflow`]), before.
+    #[must_use]
+    pub fn with_stages(self, stages: impl FnOnce(Arc<dyn Dispatcher>) -> Arc<dyn Dispatcher>) -> Self {
+        Self { runner: stages(self.runner), ..self }
     }
 
     /// Offers these workflows from now on. Runs that have begun go on as they began, also those of workflows that are
@@ -83,7 +97,7 @@ impl LiveWorkflows {
     /// All workflows as a caller sees them now, in the order of their names. Waits for no downstream.
     pub fn status(&self, caller: &Caller, exchange: &Exchange) -> Vec<WorkflowStatus> {
         let offered = self.offered();
-        let outlook = self.shared.outlook(caller, &exchange.session);
+        let outlook = self.shared.outlook(&View::All, caller, &exchange.session);
         offered.definitions.iter().map(|workflow| status::of(workflow, &offered, &outlook)).collect()
     }
 

@@ -85,7 +85,7 @@ impl Offered {
     /// none of that.
     pub(super) fn warn(&self, workflow: &Arc<str>, hidden: &Hidden) {
         let reason = match hidden {
-            Hidden::Missing(_) => return,
+            Hidden::Missing(_) | Hidden::Withheld => return,
             Hidden::Contradiction(sentence) => sentence.clone(),
             Hidden::Conflict => "a tool has its name".to_owned(),
         };

@@ -1,9 +1,9 @@
 use std::{fmt, sync::Arc};
 
-use gateway_domain::{Caller, Directory, Dispatcher, SessionKey};
+use gateway_domain::{Caller, Directory, Dispatcher, SessionKey, View};
 
 use super::availability::Outlook;
-use crate::{decorator::Runs, tools::SessionTools};
+use crate::decorator::Runs;
 
 /// What outlives a replacement of the definitions.
 pub(super) struct Shared {
@@ -14,13 +14,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn tools(&self, caller: &Caller, session: &SessionKey) -> SessionTools {
-        SessionTools::new(self.directory.clone(), caller.clone(), session.clone())
-    }
-
-    /// The catalogue as one caller's session sees it.
-    pub(super) fn outlook<'a>(&'a self, caller: &'a Caller, session: &'a SessionKey) -> Outlook<'a> {
-        Outlook { directory: &*self.directory, caller, session, tools: self.tools(caller, session) }
+    /// A view of the catalogue as one caller's session sees it.
+    pub(super) fn outlook<'a>(
+        &'a self,
+        view: &'a View,
+        caller: &'a Caller,
+        session: &'a SessionKey,
+    ) -> Outlook<'a> {
+        Outlook { directory: &self.directory, view, caller, session }
     }
 }
 

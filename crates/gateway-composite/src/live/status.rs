@@ -38,7 +38,7 @@ pub(super) fn of(workflow: &Workflow, offered: &Offered, outlook: &Outlook<'_>) 
         offered.warn(&workflow.definition().name, &hidden);
         told(&hidden, offered, outlook)
     });
-    let remarks = workflow.steps.iter().flat_map(|step| remarks(step, outlook)).collect();
+    let remarks = workflow.steps.iter().flat_map(|step| remarks(workflow, step, outlook)).collect();
     WorkflowStatus { name: workflow.definition().name.clone(), hidden, remarks }
 }
 
@@ -51,6 +51,9 @@ fn told(hidden: &Hidden, offered: &Offered, outlook: &Outlook<'_>) -> Remark {
             });
             let step = missing.first().map(|(step, _)| step.clone());
             Remark { step, text: each.collect::<Vec<_>>().join("; ") }
+        }
+        Hidden::Withheld => {
+            Remark { step: None, text: "the rules do not allow the caller to call it".to_owned() }
         }
         Hidden::Contradiction(sentence) => Remark {
             step: None,
@@ -86,8 +89,8 @@ fn why_missing(written: &str, offered: &Offered, outlook: &Outlook<'_>) -> Strin
             format!("there is no downstream `{name}`{}", meant(outlook, name))
         }
         _ => format!(
-            "downstream `{name}` does not offer it to this caller; check its name, and `tools` of `{name}` (`deny`, \
-             `allow`, `workflows`)"
+            "downstream `{name}` does not offer it to this caller; check its name, `tools` of `{name}` (`deny`, \
+             `allow`, `workflows`), and the rules for the caller"
         ),
     }
 }
@@ -104,13 +107,13 @@ fn has_view(outlook: &Outlook<'_>, name: &str) -> bool {
 }
 
 /// What there is to say of a step whose tool is there.
-fn remarks(step: &PlannedStep, outlook: &Outlook<'_>) -> Vec<Remark> {
+fn remarks(workflow: &Workflow, step: &PlannedStep, outlook: &Outlook<'_>) -> Vec<Remark> {
     let (written, on_errors): (_, &[&OnError]) = match &step.act {
         Act::Call(call) => (&call.tool, &[&step.on_error]),
         Act::ForEach(each) => (&each.call.tool, &[&step.on_error, &each.on_error]),
         Act::Ask(_) => return Vec::new(),
     };
-    let Some(found) = find(&outlook.tools, written) else { return Vec::new() };
+    let Some(found) = find(&outlook.tools(workflow), written) else { return Vec::new() };
     let mut texts = Vec::new();
     if on_errors.iter().any(|on_error| retries_in_doubt(on_error)) && !is_repeatable(&found.offered) {
         texts.push(format!(

@@ -66,9 +66,10 @@ impl Shared {
     }
 
     /// The circumstances of a step's call as they are now: those of the latest request, of a client that takes no
-    /// tasks. Logs of the call reach the client, its progress does not: the run tells its own.
+    /// tasks. Logs of the call reach the client, its progress does not: the run tells its own. What is noted of the call
+    /// is noted of no other.
     pub(crate) fn exchange(&self) -> Exchange {
-        Exchange { run: Some(self.id.clone()), ..self.circumstances.inner() }
+        Exchange { run: Some(self.id.clone()), notes: Arc::default(), ..self.circumstances.inner() }
     }
 
     /// The `_meta` of the call of the workflow.

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use gateway_domain::{
-    Caller, Catalog, CatalogEntry, Directory, DownstreamName, OfferedTool, SessionKey, View,
+    Caller, Catalog, CatalogEntry, Directory, DownstreamName, OfferedTool, Origin, SessionKey, View,
 };
 
 /// The tools that one session can use in a workflow.
@@ -40,16 +40,22 @@ pub struct SessionTools {
     directory: Arc<dyn Directory>,
     caller: Caller,
     session: SessionKey,
+    origin: Origin,
 }
 
 impl SessionTools {
-    /// The tools of this caller in this session.
-    pub fn new(directory: Arc<dyn Directory>, caller: Caller, session: SessionKey) -> Self {
-        Self { directory, caller, session }
+    /// The tools of this caller in this session, as far as a workflow of this name may call them for it.
+    pub fn new(
+        directory: Arc<dyn Directory>,
+        caller: Caller,
+        session: SessionKey,
+        workflow: &Arc<str>,
+    ) -> Self {
+        Self { directory, caller, session, origin: Origin::before(workflow) }
     }
 
     fn find(&self, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
-        self.directory.inner_tool(view, &self.caller, &self.session, name)
+        self.directory.inner_tool(view, &self.caller, &self.session, &self.origin, name)
     }
 }
 

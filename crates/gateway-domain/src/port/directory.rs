@@ -3,8 +3,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use crate::{
-    Caller, DownstreamName, DownstreamStatus, Error, Exchange, ListRemark, ParamHeader, RawJson, RawObject,
-    SessionKey, Tool, View,
+    Caller, Decision, DownstreamName, DownstreamStatus, Error, Exchange, ListRemark, Origin, ParamHeader,
+    RawJson, RawObject, SessionKey, Tool, View,
 };
 
 /// The lists that servers have.
@@ -38,7 +38,7 @@ impl ListKind {
 /// What is offered to clients, as the edge sees it.
 #[async_trait]
 pub trait Directory: Send + Sync {
-    /// One page of a list, as clients of the exchange's era can read it. Waits, bounded, for downstreams
+    /// One page of a list, as clients of the exchange's era can read it: what the caller may use. Waits, bounded, for downstreams
     /// that are still starting. A downstream whose lists are not for everybody is asked in that exchange's
     /// session (G-10).
     ///
@@ -58,8 +58,13 @@ pub trait Directory: Send + Sync {
     /// that are still starting; of one that is not known yet everything is hoped for.
     async fn offer(&self, view: &View) -> Offer;
 
-    /// A tool by the name clients are shown; `None` if there is none. Of downstreams whose list is not for
-    /// everybody, only what this session was shown lately is known.
+    /// The same without what downstreams say of themselves of which the caller may use nothing.
+    async fn offer_to(&self, view: &View, _caller: &Caller) -> Offer {
+        self.offer(view).await
+    }
+
+    /// A tool by the name clients are shown; `None` if there is none, or the caller may not call it. Of downstreams whose
+    /// list is not for everybody, only what this session was shown lately is known.
     fn tool(
         &self,
         view: &View,
@@ -68,16 +73,23 @@ pub trait Directory: Send + Sync {
         name: &str,
     ) -> Option<Arc<OfferedTool>>;
 
-    /// As [`Self::tool`], for a step of a workflow: of `/mcp` or of a view of one downstream, and those tools too that
-    /// clients are not shown and the configuration keeps for workflows (requirements §7 item 10).
+    /// As [`Self::tool`], for a step of the workflow that is the origin: of `/mcp` or of a view of one downstream, and
+    /// those tools too that clients are not shown and the configuration keeps for workflows (requirements §7 item 10).
     fn inner_tool(
         &self,
         view: &View,
         caller: &Caller,
         session: &SessionKey,
+        _origin: &Origin,
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
         self.tool(view, caller, session, name)
+    }
+
+    /// Whether the caller may call the workflow of this name on a view, whatever its steps need; `None`: the view shows
+    /// no such workflow to anybody.
+    fn workflow(&self, view: &View, _caller: &Caller, _name: &str) -> Option<Decision> {
+        (*view == View::All).then_some(Decision::Allowed)
     }
 
     /// Forgets the cached lists of one downstream, or of all, and reads them again (G-11). Gives how many were
@@ -88,6 +100,17 @@ pub trait Directory: Send + Sync {
 
     /// Whether the view exists.
     fn has_view(&self, view: &View) -> bool;
+
+    /// The view of a path: where no downstream has its name, the profile of that name, if there is one.
+    fn profiled(&self, view: View) -> View {
+        match view {
+            View::Downstream(name) if !self.has_view(&View::Downstream(name.clone())) => {
+                let profile = View::Profile(name.clone());
+                if self.has_view(&profile) { profile } else { View::Downstream(name) }
+            }
+            view => view,
+        }
+    }
 
     /// The number of what the view shows; it grows with every visible change of any of its lists.
     fn generation(&self, view: &View) -> u64;

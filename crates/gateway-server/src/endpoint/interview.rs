@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gateway_domain::{
     Asker, CallerError, DownstreamFault, Error, FollowUp, InputRequired, InternalError, Question, RawJson,
-    RawObject, State, View,
+    RawObject, State,
 };
 use gateway_protocol::{Answer, convert};
 use tokio::time::{Instant, sleep};
@@ -66,7 +66,7 @@ impl Interview {
             rounds,
             time: time - MARGIN.min(time / 20),
             until: Instant::now() + all,
-            labels: config.label_questions && visit.view == View::All,
+            labels: config.label_questions && visit.view.downstream().is_none(),
             pace: PACE,
             opened: HashMap::new(),
         }

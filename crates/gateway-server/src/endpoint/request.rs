@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{
     Asker, Call, CallerError, ClientCapabilities, ClientLink, Era, Error, Exchange, FollowUp, JsonKind,
-    LogLevel, Outcome, Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct, View,
+    LogLevel, Outcome, Params, RawObject, Reference, SessionKey, State, Subject, Target, TaskAct,
 };
 use gateway_protocol::{Request, RequestId, Revision, headers, meta, method};
 use http::HeaderMap;
@@ -282,7 +282,7 @@ pub(super) enum Unfit {
 /// What a request is about, if its params are those of its method.
 fn check(visit: &Visit, method: &str, params: &Params, manner: &Manner<'_>) -> Result<Subject, Unfit> {
     let subject = subject(method, params).map_err(Unfit::Params)?;
-    if let (Subject::Other { .. }, View::All) = (&subject, &visit.view) {
+    if let (Subject::Other { .. }, None) = (&subject, visit.view.downstream()) {
         return Err(Unfit::Header(Refusal::UnknownMethod));
     }
     if let Subject::Tool { name, .. } = &subject {

@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::BTreeSet, time::SystemTime};
 use gateway_domain::{
     Ability, Asker, Call, CallerError, ClientCapabilities, DownstreamFault, Error, FollowUp, InputRequired,
     InternalError, JsonKind, Outcome, Params, PeerError, Question, RawJson, RawObject, SessionKey, State,
-    Subject, View,
+    Subject,
 };
 use gateway_protocol::{RequestId, Revision, code, meta};
 
@@ -196,7 +196,7 @@ impl Round {
         let asked = match requests {
             Some(requests) => {
                 let questions = self.questions(requests, opened.asker.as_ref())?;
-                let is_labelled = visit.rules.config.label_questions && matches!(visit.view, View::All);
+                let is_labelled = visit.rules.config.label_questions && visit.view.downstream().is_none();
                 let label = opened.asker.as_ref().filter(|asker| is_labelled && is_shown(asker));
                 format!(r#","inputRequests":{}"#, shown(requests, &questions, label))
             }

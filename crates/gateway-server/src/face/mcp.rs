@@ -42,6 +42,7 @@ impl Face {
     ) -> Refusing {
         let identified = rules.authority.identify(request.headers());
         let principal = identified.map_err(|_| Refusal::Unauthorized)?.clone();
+        let view = self.edge.ports.directory.profiled(view);
         if !self.edge.ports.directory.has_view(&view) {
             return Err(Refusal::NoSuchPath);
         }

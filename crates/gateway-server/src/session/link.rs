@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{ClientLink, DownstreamName, LogLevel, Notice, RawJson, RawObject, View};
+use gateway_domain::{ClientLink, DownstreamName, LogLevel, Notice, RawJson, RawObject};
 use gateway_protocol::{Answer, Revision, method, write};
 
 use tokio::time::Instant;
@@ -140,7 +140,7 @@ impl Session {
 
     /// Where many servers are one, the logger says which of them speaks.
     fn labelled(&self, downstream: &DownstreamName, params: &RawObject) -> RawJson {
-        if *self.view() != View::All {
+        if self.view().downstream().is_some() {
             return params.raw().clone();
         }
         let logger = match params.get_text("logger") {

@@ -13,8 +13,8 @@ use gateway_composite::{
 use gateway_domain::{
     Call, Caller, CallerError, Catalog, CatalogEntry, ClientCapabilities, Directory, Dispatcher,
     DownstreamName, DownstreamState, DownstreamStatus, Era, Error, Exchange, Generations, ListKind, Offer,
-    OfferedTool, Outcome, Page, Params, ParkId, RawJson, RawObject, SessionCounts, SessionKey, Sessions,
-    Subject, Target, Tool, ToolRef, View,
+    OfferedTool, Origin, Outcome, Page, Params, ParkId, RawJson, RawObject, SessionCounts, SessionKey,
+    Sessions, Subject, Target, Tool, ToolRef, View,
 };
 use tokio::sync::watch;
 
@@ -109,7 +109,7 @@ impl Shelves {
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
         let found = among.find(|entry| match view {
-            View::All => entry.name() == name,
+            View::All | View::Profile(_) => entry.name() == name,
             View::Downstream(downstream) => {
                 entry.reference().downstream() == downstream.as_str() && **entry.tool().original() == *name
             }
@@ -166,7 +166,14 @@ impl Directory for Shelves {
         odd.or_else(|| Self::find(view, state.shown.iter(), name))
     }
 
-    fn inner_tool(&self, view: &View, _: &Caller, _: &SessionKey, name: &str) -> Option<Arc<OfferedTool>> {
+    fn inner_tool(
+        &self,
+        view: &View,
+        _: &Caller,
+        _: &SessionKey,
+        _: &Origin,
+        name: &str,
+    ) -> Option<Arc<OfferedTool>> {
         let state = self.state();
         Self::find(view, state.shown.iter().chain(&state.hidden), name)
     }
@@ -177,7 +184,7 @@ impl Directory for Shelves {
 
     fn has_view(&self, view: &View) -> bool {
         match view {
-            View::All => true,
+            View::All | View::Profile(_) => true,
             View::Downstream(name) => !["nowhere", "slov"].contains(&name.as_str()),
         }
     }

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use gateway_domain::{
-    Caller, CallerError, Directory, DownstreamName, Error, Generations, ListKind, OfferedTool, Tool, View,
+    Caller, CallerError, Directory, DownstreamName, Error, Generations, ListKind, OfferedTool, Origin, Tool,
+    View,
 };
 use proptest::prelude::*;
 
@@ -272,7 +273,8 @@ async fn whatever_else_a_catalogue_is_asked_it_answers_itself() {
         |name| world.live.tool(&View::All, &caller(), &session, name).map(|tool| tool.tool.name().to_owned());
     assert_eq!(tool("d__t").as_deref(), Some("t"));
     assert_eq!((tool("a"), tool("d__kept")), (None, None));
-    let inner = |name| world.live.inner_tool(&View::All, &Caller::anonymous(), &session, name).is_some();
+    let (anybody, origin) = (Caller::anonymous(), Origin::before(&"w".into()));
+    let inner = |name| world.live.inner_tool(&View::All, &anybody, &session, &origin, name).is_some();
     assert!(inner("d__kept") && !inner("a"));
     assert_eq!(world.live.flush(None), 3);
     assert!(!world.live.has_view(&View::Downstream(DownstreamName::parse("nowhere").expect("a name"))));
