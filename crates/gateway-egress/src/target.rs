@@ -128,7 +128,7 @@ impl Host {
             return address.map(|address| Self::Address(address.into())).ok_or_else(|| refused("no address"));
         }
         let is_of_names = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if text.is_empty() || text.starts_with('.') || !text.bytes().all(is_of_names) {
+        if text.is_empty() || text.starts_with('.') || text.contains("..") || !text.bytes().all(is_of_names) {
             return Err(refused("a host that is neither a name nor an address"));
         }
         Ok(match text.parse::<Ipv4Addr>() {
