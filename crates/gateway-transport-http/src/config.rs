@@ -1,10 +1,10 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 use gateway_domain::OperatorError;
+use gateway_egress::{Identity, Trust};
 use gateway_protocol::{Implementation, Revision};
-use rustls::RootCertStore;
 
-use crate::{endpoint, headers, tls};
+use crate::{endpoint, headers};
 
 /// Where a remote server is, what is sent to it, and the limits of what it may do.
 #[derive(Clone)]
@@ -21,6 +21,8 @@ pub struct HttpConfig {
     pub ca_file: Option<PathBuf>,
     /// The same, as bytes.
     pub ca_pem: Option<Vec<u8>>,
+    /// The certificate to show if the server asks for one.
+    pub identity: Option<Identity>,
     /// How long a TCP connection may take to come about. Default 10 s.
     pub connect_timeout: Duration,
     /// How long opening a session may take in all. Default 30 s.
@@ -76,6 +78,7 @@ impl HttpConfig {
             headers: Vec::new(),
             ca_file: None,
             ca_pem: None,
+            identity: None,
             connect_timeout: Duration::from_secs(10),
             startup_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
@@ -98,6 +101,10 @@ impl HttpConfig {
         }
     }
 
+    pub(crate) fn trust(&self) -> Trust {
+        Trust { ca_file: self.ca_file.clone(), ca_pem: self.ca_pem.clone(), identity: self.identity.clone() }
+    }
+
     /// Checks what can be checked without a connection, as [`HttpFactory::new`](crate::HttpFactory::new)
     /// does: URL, headers, and the configured certificates, whose file is read.
     ///
@@ -106,8 +113,8 @@ impl HttpConfig {
     pub fn check(&self) -> Result<(), OperatorError> {
         let checked = endpoint::address(&self.url)
             .and_then(|_| headers::base(&self.headers, &self.client))
-            .and_then(|_| tls::configured_roots(self, RootCertStore::empty()));
-        checked.map(|_| ()).map_err(|reason| OperatorError::Configuration { reason })
+            .and_then(|_| self.trust().check());
+        checked.map_err(|reason| OperatorError::Configuration { reason })
     }
 }
 

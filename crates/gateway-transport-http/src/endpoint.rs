@@ -17,7 +17,9 @@ use hyper_util::{
 };
 use tokio::{runtime::Handle, sync::Semaphore};
 
-use crate::{HttpConfig, connector::Connector, failure::Failure, headers, memory::Memory};
+use gateway_egress::{Connector, ConnectorConfig, Schemes};
+
+use crate::{HttpConfig, failure::Failure, headers, memory::Memory};
 
 /// The number of header fields that hyper allows without being told.
 const USUAL_HEADER_FIELDS: usize = 100;
@@ -175,7 +177,12 @@ fn host(uri: &Uri) -> Option<HeaderValue> {
 }
 
 fn client(config: &HttpConfig, secure: bool) -> Result<Client<Connector, Full<Bytes>>, String> {
-    let connector = Connector::new(config, secure)?;
+    let connector = Connector::new(&ConnectorConfig {
+        trust: config.trust(),
+        connect_timeout: config.connect_timeout,
+        schemes: if secure { Schemes::Https } else { Schemes::Http },
+        ..ConnectorConfig::default()
+    })?;
     let mut client = Client::builder(TokioExecutor::new());
     client
         .pool_timer(TokioTimer::new())

@@ -36,7 +36,6 @@ mod body;
 mod calls;
 mod cancel;
 mod config;
-mod connector;
 mod deadline;
 mod endpoint;
 mod events;
@@ -55,7 +54,6 @@ mod refusal;
 mod session;
 mod sse;
 mod talk;
-mod tls;
 mod watches;
 
 pub use config::HttpConfig;
