@@ -1,7 +1,7 @@
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use gateway_domain::OperatorError;
-use gateway_egress::{Identity, Trust};
+use gateway_egress::{Credentials, Identity, Trust};
 use gateway_protocol::{Implementation, Revision};
 
 use crate::{endpoint, headers};
@@ -17,6 +17,9 @@ pub struct HttpConfig {
     /// This is less than R-69 asks for, where a configured header replaces one of the same name: replaced,
     /// they would break the framing of messages or the session (security.md §2.3).
     pub headers: Vec<(String, String)>,
+    /// What requests prove themselves with; its headers go before those of [`Self::headers`]. A request that is
+    /// refused with 401 or 403 is made once more if there are others then. Default none.
+    pub credentials: Option<Arc<dyn Credentials>>,
     /// A PEM file with certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
     /// The same, as bytes.
@@ -76,6 +79,7 @@ impl HttpConfig {
         Self {
             url: url.into(),
             headers: Vec::new(),
+            credentials: None,
             ca_file: None,
             ca_pem: None,
             identity: None,
@@ -127,6 +131,7 @@ impl fmt::Debug for HttpConfig {
         f.debug_struct("HttpConfig")
             .field("url", &url)
             .field("headers", &headers)
+            .field("credentials", &self.credentials)
             .field("protocol", &self.protocol)
             .field("change_stream", &self.change_stream)
             .finish_non_exhaustive()

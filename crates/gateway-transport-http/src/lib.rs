@@ -50,6 +50,7 @@ mod listen;
 mod memory;
 mod mirror;
 mod pace;
+mod proof;
 mod refusal;
 mod session;
 mod sse;
