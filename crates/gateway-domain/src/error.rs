@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, time::Duration};
 
-use crate::DownstreamName;
+use crate::{DownstreamName, Visit};
 
 /// What went wrong, by whose fault it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -260,6 +260,8 @@ pub enum DownstreamFault {
     Credentials {
         /// Why, and what to do.
         reason: String,
+        /// The page that the person behind the client has to visit before there are any, if that is all.
+        visit: Option<Box<Visit>>,
     },
     /// All its sessions are in use.
     #[error("has no free session: all {max} are in use")]

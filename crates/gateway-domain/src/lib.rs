@@ -39,6 +39,7 @@ mod subject;
 mod text;
 mod tool;
 mod trace;
+mod visit;
 
 pub use access::{Access, Act, Decider, Decision, Unrestricted};
 pub use call::{
@@ -72,3 +73,4 @@ pub use subject::{Reference, Subject, TaskAct, TaskSupport};
 pub use text::printable;
 pub use tool::Tool;
 pub use trace::TraceContext;
+pub use visit::Visit;

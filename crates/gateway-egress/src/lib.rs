@@ -6,12 +6,22 @@
 //!
 //! **Must not know**: MCP, what is fetched and why, who calls.
 
+mod address;
+mod connector;
 mod credentials;
+mod dialler;
+mod egress;
 mod error;
 mod fetch;
+mod resolver;
 mod target;
+mod tls;
 
+pub use connector::{ConnectError, Connector, ConnectorConfig, Schemes};
 pub use credentials::{Challenge, CredentialError, Credentials, Reaction};
+pub use egress::{Egress, EgressConfig};
 pub use error::EgressError;
 pub use fetch::{Answer, Bounds, Fetch};
-pub use target::Named;
+pub use resolver::Resolver;
+pub use target::{Authorities, Named, read_url};
+pub use tls::{Identity, Trust};

@@ -23,6 +23,11 @@ pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// The token that progress of this request is reported under.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
+/// Where a request stands in a trace (W3C Trace Context, SEP-414).
+pub const TRACEPARENT: &str = "traceparent";
+/// What the systems of a trace keep in it.
+pub const TRACESTATE: &str = "tracestate";
+
 /// Members that describe one hop and never cross the gateway.
 const HOP: [&str; 5] = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN];
 
@@ -96,7 +101,8 @@ pub struct Hop<'a> {
 }
 
 /// The `_meta` of an outgoing request: the client's own members without those of its hop, and the next
-/// hop's instead. `None` if nothing is left to say.
+/// hop's instead; so are those of its trace, where it is known where in it the request stands. `None` if nothing is left
+/// to say.
 pub fn outgoing(
     client: Option<&RawObject>,
     hop: &Hop<'_>,
@@ -118,12 +124,21 @@ pub fn outgoing(
     if let Some(token) = progress_token {
         edit = edit.set(PROGRESS_TOKEN, token);
     }
+    if let Some(trace) = exchange.and_then(|exchange| exchange.trace.as_ref()) {
+        edit = edit.set(TRACEPARENT, RawJson::string(&trace.to_string()).into_bytes());
+        edit = match &trace.state {
+            Some(state) => edit.set(TRACESTATE, RawJson::string(state).into_bytes()),
+            None => edit.remove(TRACESTATE),
+        };
+    }
     let meta = edit.finish();
     (meta.as_str().len() > 2 || client.is_some_and(RawObject::is_empty)).then_some(meta)
 }
 
 #[cfg(test)]
 mod tests {
+    use gateway_domain::TraceContext;
+
     use super::*;
 
     fn hop(revision: Revision, client: Option<&str>, token: Option<&str>) -> Option<String> {
@@ -151,6 +166,27 @@ mod tests {
                 r#""io.modelcontextprotocol/clientCapabilities":{}}"#
             ))
         );
+    }
+
+    #[test]
+    fn a_call_in_a_trace_says_where_it_stands() {
+        let check = |state: Option<&str>, client: Option<&str>, expected: &str| {
+            let client = client.map(|text| RawObject::parse(text.to_owned()).unwrap());
+            let key = gateway_domain::SessionKey::Legacy { id: "s".into() };
+            let mut exchange = Exchange::quiet(Era::Legacy, key, ClientCapabilities::none());
+            let trace = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+            exchange.trace = trace.map(|trace| TraceContext { state: state.map(str::to_owned), ..trace });
+            let (us, none) = (Implementation::new("g", "G", "1"), ClientCapabilities::none());
+            let hop = Hop { revision: Revision::V2025_11_25, client: &us, capabilities: &none };
+            let made = outgoing(client.as_ref(), &hop, Some(&exchange), None);
+            assert_eq!(made.map(|meta| meta.as_str().to_owned()).as_deref(), Some(expected));
+        };
+        let parent = r#""traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01""#;
+        check(None, None, &format!("{{{parent}}}"));
+        check(Some("a=1"), None, &format!(r#"{{{parent},"tracestate":"a=1"}}"#));
+        let client = r#"{"traceparent":"00","tracestate":"b=2","k":1}"#;
+        check(None, Some(client), &format!(r#"{{{parent},"k":1}}"#));
+        check(Some("a=1"), Some(client), &format!(r#"{{{parent},"tracestate":"a=1","k":1}}"#));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::{
     },
 };
 
-use gateway_domain::{ClientCapabilities, DownstreamFault, Event, Exchange, LogLevel, RawObject, Subject};
+use gateway_domain::{
+    ClientCapabilities, DownstreamFault, Event, Exchange, Incoming, LogLevel, RawObject, Subject,
+};
 use gateway_protocol::{
     RequestId,
     client::{
@@ -82,6 +84,8 @@ pub(crate) struct OpenCall {
     /// Whether the server may ask something on its behalf.
     pub(crate) may_ask: bool,
     relay: Relay,
+    /// What came with the request that it was begun for.
+    incoming: Option<Arc<Incoming>>,
     state: Mutex<State>,
     /// The server has asked something.
     pub(crate) asked: Notify,
@@ -116,12 +120,17 @@ impl OpenCall {
             id,
             may_ask: may_ask(subject),
             relay: Relay::new(exchange),
+            incoming: exchange.incoming.clone(),
             state: Mutex::new(state),
             asked: Notify::new(),
             told: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
             limit: config.max_notifications,
         }
+    }
+
+    pub(crate) fn incoming(&self) -> Option<Arc<Incoming>> {
+        self.incoming.clone()
     }
 
     /// Whose call it is, and whether it waits for answers.

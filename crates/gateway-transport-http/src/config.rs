@@ -1,10 +1,10 @@
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use gateway_domain::OperatorError;
+use gateway_egress::{Credentials, Identity, Trust};
 use gateway_protocol::{Implementation, Revision};
-use rustls::RootCertStore;
 
-use crate::{endpoint, headers, tls};
+use crate::{endpoint, headers};
 
 /// Where a remote server is, what is sent to it, and the limits of what it may do.
 #[derive(Clone)]
@@ -17,10 +17,15 @@ pub struct HttpConfig {
     /// This is less than R-69 asks for, where a configured header replaces one of the same name: replaced,
     /// they would break the framing of messages or the session (security.md §2.3).
     pub headers: Vec<(String, String)>,
+    /// What requests prove themselves with; its headers go before those of [`Self::headers`]. A request that is
+    /// refused with 401 or 403 is made once more if there are others then. Default none.
+    pub credentials: Option<Arc<dyn Credentials>>,
     /// A PEM file with certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
     /// The same, as bytes.
     pub ca_pem: Option<Vec<u8>>,
+    /// The certificate to show if the server asks for one.
+    pub identity: Option<Identity>,
     /// How long a TCP connection may take to come about. Default 10 s.
     pub connect_timeout: Duration,
     /// How long opening a session may take in all. Default 30 s.
@@ -74,8 +79,10 @@ impl HttpConfig {
         Self {
             url: url.into(),
             headers: Vec::new(),
+            credentials: None,
             ca_file: None,
             ca_pem: None,
+            identity: None,
             connect_timeout: Duration::from_secs(10),
             startup_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
@@ -98,6 +105,10 @@ impl HttpConfig {
         }
     }
 
+    pub(crate) fn trust(&self) -> Trust {
+        Trust { ca_file: self.ca_file.clone(), ca_pem: self.ca_pem.clone(), identity: self.identity.clone() }
+    }
+
     /// Checks what can be checked without a connection, as [`HttpFactory::new`](crate::HttpFactory::new)
     /// does: URL, headers, and the configured certificates, whose file is read.
     ///
@@ -106,8 +117,8 @@ impl HttpConfig {
     pub fn check(&self) -> Result<(), OperatorError> {
         let checked = endpoint::address(&self.url)
             .and_then(|_| headers::base(&self.headers, &self.client))
-            .and_then(|_| tls::configured_roots(self, RootCertStore::empty()));
-        checked.map(|_| ()).map_err(|reason| OperatorError::Configuration { reason })
+            .and_then(|_| self.trust().check());
+        checked.map_err(|reason| OperatorError::Configuration { reason })
     }
 }
 
@@ -120,6 +131,7 @@ impl fmt::Debug for HttpConfig {
         f.debug_struct("HttpConfig")
             .field("url", &url)
             .field("headers", &headers)
+            .field("credentials", &self.credentials)
             .field("protocol", &self.protocol)
             .field("change_stream", &self.change_stream)
             .finish_non_exhaustive()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use gateway_domain::{DownstreamFault, DownstreamName, DownstreamObserver, OperatorError};
+use gateway_domain::{self as domain, DownstreamFault, DownstreamName, DownstreamObserver, OperatorError};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, uri::Scheme};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -17,7 +17,9 @@ use hyper_util::{
 };
 use tokio::{runtime::Handle, sync::Semaphore};
 
-use crate::{HttpConfig, connector::Connector, failure::Failure, headers, memory::Memory};
+use gateway_egress::{Connector, ConnectorConfig, Schemes};
+
+use crate::{HttpConfig, body, failure::Failure, headers, memory::Memory, proof::Proof};
 
 /// The number of header fields that hyper allows without being told.
 const USUAL_HEADER_FIELDS: usize = 100;
@@ -78,18 +80,39 @@ impl Endpoint {
     }
 
     /// Sends one request and waits for the head of its answer. No redirect is followed. Dropping the future
-    /// or the answer's body closes the connection.
+    /// or the answer's body closes the connection. `incoming` is what came with the client's request that it is made
+    /// for, if it is not the gateway's own.
     pub(crate) async fn send(
         &self,
         method: Method,
         headers: HeaderMap,
         body: Bytes,
+        incoming: Option<&domain::Incoming>,
     ) -> Result<Response<Incoming>, Failure> {
-        self.send_to(self.uri.clone(), method, headers, body).await
+        self.send_to(self.uri.clone(), method, headers, body, incoming).await
     }
 
     /// The same to another address of the same server.
     pub(crate) async fn send_to(
+        &self,
+        uri: Uri,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+        incoming: Option<&domain::Incoming>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let Some(credentials) = &self.config.credentials else {
+            return self.send_once(uri, method, headers, body).await;
+        };
+        let proof = Proof::obtain(&**credentials, incoming).await?;
+        let proven = proof.added_to(headers.clone());
+        let answer = self.send_once(uri.clone(), method.clone(), proven, body.clone()).await?;
+        let Some(other) = proof.after(&answer).await? else { return Ok(answer) };
+        body::release(self, answer.into_body());
+        self.send_once(uri, method, other.added_to(headers), body).await
+    }
+
+    async fn send_once(
         &self,
         uri: Uri,
         method: Method,
@@ -175,7 +198,12 @@ fn host(uri: &Uri) -> Option<HeaderValue> {
 }
 
 fn client(config: &HttpConfig, secure: bool) -> Result<Client<Connector, Full<Bytes>>, String> {
-    let connector = Connector::new(config, secure)?;
+    let connector = Connector::new(&ConnectorConfig {
+        trust: config.trust(),
+        connect_timeout: config.connect_timeout,
+        schemes: if secure { Schemes::Https } else { Schemes::Http },
+        ..ConnectorConfig::default()
+    })?;
     let mut client = Client::builder(TokioExecutor::new());
     client
         .pool_timer(TokioTimer::new())

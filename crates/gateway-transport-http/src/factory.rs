@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gateway_domain::{
-    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Era, Error, Factory,
+    DownstreamFault, DownstreamName, DownstreamObserver, DownstreamSession, Era, Error, Factory, Incoming,
     OperatorError, PeerInfo, SessionProfile,
 };
 use gateway_protocol::{
@@ -101,7 +101,7 @@ impl HttpFactory {
     /// Opens a session over HTTP+SSE (protocol.md §6).
     async fn attempt_sse(&self, profile: &SessionProfile) -> Result<HttpSession, DownstreamFault> {
         let limit = self.endpoint.config.request_timeout;
-        let door = timeout(limit, Door::open(&self.endpoint)).await;
+        let door = timeout(limit, Door::open(&self.endpoint, profile.incoming.clone())).await;
         let mut door = match door {
             Ok(door) => door.map_err(|failure| failure.fault)?,
             Err(_) => return Err(DownstreamFault::TimedOut { after: limit }),
@@ -135,7 +135,10 @@ impl HttpFactory {
                     id += 1;
                     let message = write::request(&RequestId::from(id), method, &params);
                     let (reply, named) = match way {
-                        Way::Streamable => self.try_opening(id, method, message, wait, revision).await?,
+                        Way::Streamable => {
+                            let request = Request { id, method, message, wait, revision };
+                            self.try_opening(request, profile.incoming.as_deref()).await?
+                        }
                         Way::Sse(door) => {
                             let answered = door.ask(endpoint, id, message).await;
                             (Reply::Answer(answered.map_err(|failure| failure.fault)?), None)
@@ -165,19 +168,17 @@ impl HttpFactory {
     /// Sends a request of the opening and says what came of it.
     async fn try_opening(
         &self,
-        id: u64,
-        method: &'static str,
-        message: Vec<u8>,
-        wait: Wait,
-        revision: Revision,
+        request: Request,
+        incoming: Option<&Incoming>,
     ) -> Result<(Reply, Option<HeaderValue>), DownstreamFault> {
+        let Request { id, method, message, wait, revision } = request;
         let mut headers = self.endpoint.headers.clone();
         if wait == Wait::Probe {
             headers.extend(version_header(revision));
             headers.insert(METHOD, HeaderValue::from_static(method));
         }
         let deadline = Deadline::fixed(self.endpoint.config.startup_timeout);
-        match Inquiry::new(&self.endpoint, id, deadline).ask(headers, message).await {
+        match Inquiry::new(&self.endpoint, id, incoming, deadline).ask(headers, message).await {
             Ok(Answered { response, session }) => {
                 Ok((Reply::Answer(response), session.map(checked).transpose()?))
             }
@@ -207,8 +208,10 @@ impl HttpFactory {
         let revision = Revision::parse(&peer.protocol).ok_or_else(|| refused("an unknown revision"))?;
         let session = session.filter(|_| peer.era == Era::Legacy);
         let (channel, stream) = door.map(Door::pass).unzip();
+        let incoming = profile.incoming.clone();
         let endpoint = Arc::clone(&self.endpoint);
-        let link = Link::new(endpoint, revision, session, id + 1, Hub::new(peer, profile), channel);
+        let link =
+            Link::new(endpoint, revision, session, id + 1, Hub::new(peer, profile), (channel, incoming));
         // From here on dropping the session ends it on the server.
         let session = HttpSession::new(link);
         if let Some(stream) = stream {
@@ -249,6 +252,15 @@ impl HttpFactory {
             let _ = timeout(STREAM_WAIT, tried.wait_for(|tried| *tried)).await;
         }
     }
+}
+
+/// A request of an opening.
+struct Request {
+    id: u64,
+    method: &'static str,
+    message: Vec<u8>,
+    wait: Wait,
+    revision: Revision,
 }
 
 /// Where the requests of an opening go.

@@ -1,7 +1,10 @@
 //! The headers that every request of an endpoint carries.
 
-use gateway_domain::RawObject;
-use gateway_protocol::Implementation;
+use gateway_domain::{Exchange, RawObject};
+use gateway_protocol::{
+    Implementation,
+    meta::{TRACEPARENT, TRACESTATE},
+};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// What a server's answer may be; both have to be listed (protocol.md §4.2, §5.1).
@@ -34,6 +37,18 @@ const PROTOCOL_PREFIX: &str = "mcp-";
 /// [`HttpConfig::headers`](crate::HttpConfig::headers) may not hold it.
 pub fn is_reserved_header(name: &HeaderName) -> bool {
     OURS.contains(name) || name.as_str().starts_with(PROTOCOL_PREFIX)
+}
+
+/// Says where a call stands in its trace, if it does in one (W3C Trace Context).
+pub(crate) fn trace(headers: &mut HeaderMap, exchange: &Exchange) {
+    let Some(trace) = &exchange.trace else { return };
+    headers.remove(TRACESTATE);
+    if let Ok(parent) = HeaderValue::try_from(trace.to_string()) {
+        headers.insert(TRACEPARENT, parent);
+    }
+    if let Some(Ok(state)) = trace.state.as_ref().map(HeaderValue::try_from) {
+        headers.insert(TRACESTATE, state);
+    }
 }
 
 /// Checks configured headers and adds what all requests have in common.

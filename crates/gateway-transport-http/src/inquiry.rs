@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway_domain::{DownstreamFault, Event, Exchange};
+use gateway_domain::{self as domain, DownstreamFault, Event, Exchange};
 use gateway_protocol::{
     Answer, Incoming as Messages, Message, Notification, Response, headers::SESSION, method,
 };
@@ -31,6 +31,8 @@ pub(crate) struct Inquiry<'a> {
     /// The session it belongs to; `None` while one is being opened.
     link: Option<&'a Arc<Link>>,
     ear: Ear<'a>,
+    /// What came with the request that it is made for, if it is not the gateway's own.
+    incoming: Option<&'a domain::Incoming>,
     deadline: Deadline,
     /// How many notifications have been passed on.
     told: usize,
@@ -48,6 +50,15 @@ pub(crate) enum Ear<'a> {
 }
 
 impl<'a> Ear<'a> {
+    /// What came with the call.
+    pub(crate) fn incoming(self) -> Option<Arc<domain::Incoming>> {
+        match self {
+            Self::Nobody => None,
+            Self::Modern(exchange) => exchange.incoming.clone(),
+            Self::Call(call) => call.incoming(),
+        }
+    }
+
     fn call(self) -> Option<&'a OpenCall> {
         match self {
             Self::Call(call) => Some(call),
@@ -65,8 +76,13 @@ pub(crate) struct Answered {
 }
 
 impl<'a> Inquiry<'a> {
-    pub(crate) fn new(endpoint: &'a Endpoint, id: u64, deadline: Deadline) -> Self {
-        Self { endpoint, id, link: None, ear: Ear::Nobody, deadline, told: 0 }
+    pub(crate) fn new(
+        endpoint: &'a Endpoint,
+        id: u64,
+        incoming: Option<&'a domain::Incoming>,
+        deadline: Deadline,
+    ) -> Self {
+        Self { endpoint, id, link: None, ear: Ear::Nobody, incoming, deadline, told: 0 }
     }
 
     pub(crate) fn within(mut self, link: &'a Arc<Link>, ear: Ear<'a>) -> Self {
@@ -77,7 +93,7 @@ impl<'a> Inquiry<'a> {
 
     /// Posts the request and reads until its answer is there. Dropping the future closes the connection.
     pub(crate) async fn ask(&mut self, headers: HeaderMap, body: Vec<u8>) -> Result<Answered, Failure> {
-        let sent = self.endpoint.send(Method::POST, headers, body.into());
+        let sent = self.endpoint.send(Method::POST, headers, body.into(), self.incoming);
         let (mut head, body) = self.deadline.bound(sent).await??.into_parts();
         let response = match self.form(&head) {
             Ok(Form::Events) => self.read_stream(body).await?,

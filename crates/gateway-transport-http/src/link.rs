@@ -1,10 +1,10 @@
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
-use gateway_domain::{ClientCapabilities, DownstreamFault, Era, Execution};
+use gateway_domain::{self as domain, ClientCapabilities, DownstreamFault, Era, Execution};
 use gateway_protocol::{
     Answer, Response, Revision, client, code,
     headers::{METHOD, PROTOCOL_VERSION, SESSION},
@@ -34,6 +34,9 @@ pub(crate) struct Link {
     pub(crate) revision: Revision,
     /// What every request of the session carries.
     headers: HeaderMap,
+    /// What came last with a request of the one client whose session it is. `None`: it is the gateway's own, or serves
+    /// everybody.
+    incoming: Option<Mutex<Arc<domain::Incoming>>>,
     next_id: AtomicU64,
     /// The server has ended the session, or shown that it is another one by now.
     lost: AtomicBool,
@@ -52,7 +55,7 @@ impl Link {
         session: Option<HeaderValue>,
         next_id: u64,
         hub: Hub,
-        sse: Option<Channel>,
+        (sse, incoming): (Option<Channel>, Option<Arc<domain::Incoming>>),
     ) -> Self {
         let mut headers = endpoint.headers.clone();
         if let Some(mut session) = session {
@@ -64,7 +67,8 @@ impl Link {
         }
         let [lost, disowned, closed] = [(); 3].map(|()| AtomicBool::new(false));
         let next_id = AtomicU64::new(next_id);
-        Self { endpoint, revision, headers, next_id, lost, disowned, closed, hub, sse }
+        let incoming = incoming.filter(|_| revision.era() == Era::Legacy).map(Mutex::new);
+        Self { endpoint, revision, headers, incoming, next_id, lost, disowned, closed, hub, sse }
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -92,6 +96,17 @@ impl Link {
 
     pub(crate) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What came with the request that something is done for here: with this call if there is one, else with the last
+    /// of the client whose session it is.
+    fn incoming(&self, call: Option<Arc<domain::Incoming>>) -> Option<Arc<domain::Incoming>> {
+        let Some(last) = &self.incoming else { return call };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = call.filter(|call| call.caller == last.caller) {
+            *last = call;
+        }
+        Some(Arc::clone(&last))
     }
 
     /// The headers of a request.
@@ -138,10 +153,12 @@ impl Link {
             let reason = "its session has ended".to_owned();
             return Err(Failure::before(DownstreamFault::Ended { reason }));
         }
+        let incoming = self.incoming(ear.incoming());
+        let incoming = incoming.as_deref();
         let answered = match &self.sse {
-            Some(channel) => channel.ask(self, id, message, deadline).await,
+            Some(channel) => channel.ask(self, id, message, incoming, deadline).await,
             None => {
-                let mut inquiry = Inquiry::new(&self.endpoint, id, deadline).within(self, ear);
+                let mut inquiry = Inquiry::new(&self.endpoint, id, incoming, deadline).within(self, ear);
                 inquiry.ask(headers, message).await.map(|answered| answered.response)
             }
         };
@@ -255,8 +272,17 @@ impl Link {
 
     /// Posts a message that is no request and returns the status it is taken with.
     pub(crate) async fn post(&self, message: Vec<u8>) -> Result<StatusCode, Failure> {
+        self.post_for(message, self.incoming(None).as_deref()).await
+    }
+
+    /// The same for a client's request.
+    pub(crate) async fn post_for(
+        &self,
+        message: Vec<u8>,
+        incoming: Option<&domain::Incoming>,
+    ) -> Result<StatusCode, Failure> {
         let uri = self.sse.as_ref().map_or(&self.endpoint.uri, Channel::messages).clone();
-        let sent = self.endpoint.send_to(uri, Method::POST, self.headers.clone(), message.into());
+        let sent = self.endpoint.send_to(uri, Method::POST, self.headers.clone(), message.into(), incoming);
         let (head, body) = sent.await?.into_parts();
         body::release(&self.endpoint, body);
         Ok(head.status)
@@ -282,7 +308,9 @@ impl Link {
         if let Some(value) = after.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, value);
         }
-        let (head, body) = self.endpoint.send(Method::GET, headers, Bytes::new()).await?.into_parts();
+        let incoming = self.incoming(None);
+        let sent = self.endpoint.send(Method::GET, headers, Bytes::new(), incoming.as_deref());
+        let (head, body) = sent.await?.into_parts();
         if head.status == StatusCode::OK && form(&head.headers) == Form::Events {
             return Ok(body);
         }
@@ -304,7 +332,8 @@ impl Link {
         }
         let mut headers = self.headers.clone();
         headers.remove(header::CONTENT_TYPE);
-        let sent = self.endpoint.send(Method::DELETE, headers, Bytes::new());
+        let incoming = self.incoming(None);
+        let sent = self.endpoint.send(Method::DELETE, headers, Bytes::new(), incoming.as_deref());
         if let Ok(Ok(response)) = tokio::time::timeout(self.endpoint.config.close_timeout, sent).await {
             body::release(&self.endpoint, response.into_body());
         }

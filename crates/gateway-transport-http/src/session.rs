@@ -12,8 +12,8 @@ use gateway_protocol::{Response, client, code, method};
 use tokio::{sync::OnceCell, task::JoinHandle};
 
 use crate::{
-    deadline::Deadline, failure::Failure, going::Going, inquiry::Ear, link::Link, listen, mirror::mirror,
-    sse, watches,
+    deadline::Deadline, failure::Failure, going::Going, headers, inquiry::Ear, link::Link, listen,
+    mirror::mirror, sse, watches,
 };
 
 /// An open session to a remote server. Requests run side by side; each has an id of its own.
@@ -101,6 +101,7 @@ impl HttpSession {
         let id = link.next_id();
         let mut headers = link.headers_for(method::of(subject));
         mirror(&mut headers, subject, params);
+        headers::trace(&mut headers, exchange);
         let message = client::call(&link.hop(&exchange.here()), id, subject, params, exchange);
         let deadline = Deadline::new(link.endpoint.config.call_timeout, link.endpoint.config.max_call_time);
         let answer = link.ask(id, headers, message, Ear::Modern(exchange), deadline).await;
@@ -150,7 +151,9 @@ impl DownstreamSession for HttpSession {
         link.set_level(exchange.log_level).await;
         let id = link.next_id();
         let message = client::call(&link.hop(&exchange.here()), id, subject, params, exchange);
-        Going::new(link, id, link.headers_for(method::of(subject)), message, (subject, exchange)).next().await
+        let mut headers = link.headers_for(method::of(subject));
+        headers::trace(&mut headers, exchange);
+        Going::new(link, id, headers, message, (subject, exchange)).next().await
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {

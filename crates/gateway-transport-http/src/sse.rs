@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use gateway_domain::DownstreamFault;
+use gateway_domain::{self as domain, DownstreamFault};
 use gateway_protocol::{Answer, Incoming as Messages, Message, Request, RequestId, Response, client};
 use http::{Method, StatusCode, Uri, header};
 use tokio::sync::oneshot;
@@ -30,15 +30,21 @@ pub(crate) struct Door {
     stream: EventStream,
     place: Place,
     messages: Uri,
+    /// What came with the request that the session is opened for.
+    incoming: Option<Arc<domain::Incoming>>,
 }
 
 impl Door {
     /// Opens a stream and waits for the address.
-    pub(crate) async fn open(endpoint: &Endpoint) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        endpoint: &Endpoint,
+        incoming: Option<Arc<domain::Incoming>>,
+    ) -> Result<Self, Failure> {
         let mut headers = endpoint.headers.clone();
         headers.remove(header::CONTENT_TYPE);
         headers.insert(header::ACCEPT, EVENT_STREAM);
-        let (head, body) = endpoint.send(Method::GET, headers, Bytes::new()).await?.into_parts();
+        let sent = endpoint.send(Method::GET, headers, Bytes::new(), incoming.as_deref());
+        let (head, body) = sent.await?.into_parts();
         if head.status != StatusCode::OK || form(&head.headers) != Form::Events {
             body::release(endpoint, body);
             return Err(refusal(head.status));
@@ -51,7 +57,7 @@ impl Door {
                 let messages = resolve(&endpoint.uri, address).ok_or_else(|| {
                     Failure::nonsense("an address for messages that is none on the same server")
                 })?;
-                return Ok(Self { stream, place, messages });
+                return Ok(Self { stream, place, messages, incoming });
             }
         }
         Err(Failure::ended("its event stream ended before it named an address for messages"))
@@ -83,8 +89,8 @@ impl Door {
     }
 
     async fn post(&self, endpoint: &Endpoint, message: Vec<u8>) -> Result<(), Failure> {
-        let sent =
-            endpoint.send_to(self.messages.clone(), Method::POST, endpoint.headers.clone(), message.into());
+        let (uri, headers) = (self.messages.clone(), endpoint.headers.clone());
+        let sent = endpoint.send_to(uri, Method::POST, headers, message.into(), self.incoming.as_deref());
         let (head, body) = sent.await?.into_parts();
         body::release(endpoint, body);
         if head.status.is_success() { Ok(()) } else { Err(refusal(head.status)) }
@@ -122,12 +128,13 @@ impl Channel {
         link: &Link,
         id: u64,
         message: Vec<u8>,
+        incoming: Option<&domain::Incoming>,
         deadline: Deadline,
     ) -> Result<Response, Failure> {
         let (sender, answer) = oneshot::channel();
         self.waiting().insert(id, sender);
         let _waiting = Waiting { channel: self, id };
-        let status = deadline.bound(link.post(message)).await??;
+        let status = deadline.bound(link.post_for(message, incoming)).await??;
         match status.as_u16() {
             200..=299 => {}
             404 | 410 => return Err(Failure::unknown_session(status.as_u16())),

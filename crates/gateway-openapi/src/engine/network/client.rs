@@ -2,6 +2,7 @@ use std::{fmt, future::poll_fn};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use gateway_egress::{Connector, ConnectorConfig, Trust};
 use http::{HeaderMap, Request, Response, Uri, Version};
 use http_body_util::{BodyExt, Full};
 use hyper_util::{
@@ -10,7 +11,7 @@ use hyper_util::{
 };
 use tower_service::Service;
 
-use super::{ClientConfig, ClientConfigError, connector::Connector, failure};
+use super::{ClientConfig, ClientConfigError, failure};
 use crate::engine::{ClientError, HttpClient, ResponseBody};
 
 /// The number of fields that hyper allows without being told.
@@ -36,7 +37,12 @@ impl NetworkClient {
     /// # Errors
     /// The certificates cannot be read.
     pub fn new(config: ClientConfig) -> Result<Self, ClientConfigError> {
-        let connector = Connector::new(&config)?;
+        let connector = Connector::new(&ConnectorConfig {
+            trust: Trust { ca_file: config.ca_file, ca_pem: config.ca_pem, identity: config.identity },
+            connect_timeout: config.connect_timeout,
+            ..ConnectorConfig::default()
+        })
+        .map_err(|reason| ClientConfigError { reason })?;
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())

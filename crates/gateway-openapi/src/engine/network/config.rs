@@ -1,5 +1,6 @@
 use std::{path::PathBuf, time::Duration};
 
+use gateway_egress::Identity;
 use http::Uri;
 
 /// How connections to an API are made and kept.
@@ -11,6 +12,8 @@ pub struct ClientConfig {
     pub ca_file: Option<PathBuf>,
     /// The same, as text.
     pub ca_pem: Option<Vec<u8>>,
+    /// The certificate to show if the API asks for one.
+    pub identity: Option<Identity>,
     /// The most that resolving a name, TCP and TLS may take together. Default 10 s.
     pub connect_timeout: Duration,
     /// How long a connection is kept that nothing is sent on. Default 4 s: common servers close theirs after 5 s, and
@@ -30,6 +33,7 @@ impl Default for ClientConfig {
             address: None,
             ca_file: None,
             ca_pem: None,
+            identity: None,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(4),
             max_idle: 32,

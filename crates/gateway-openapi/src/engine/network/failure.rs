@@ -2,9 +2,9 @@
 
 use std::{error::Error as StdError, io};
 
+use gateway_egress::ConnectError;
 use hyper_util::client::legacy;
 
-use super::connector::{Late, Unresolved};
 use crate::engine::ClientError;
 
 type Cause<'a> = &'a (dyn StdError + 'static);
@@ -52,11 +52,8 @@ fn sent(reason: &str) -> ClientError {
 }
 
 fn why_unconnected(error: Cause<'_>) -> String {
-    if let Some(late) = find::<Late>(error) {
-        return late.to_string();
-    }
-    if let Some(unresolved) = find::<Unresolved>(error) {
-        return unresolved.to_string();
+    if let Some(unconnected) = find::<ConnectError>(error) {
+        return unconnected.to_string();
     }
     if let Some(tls) = find::<rustls::Error>(error) {
         return why_insecure(tls).into();

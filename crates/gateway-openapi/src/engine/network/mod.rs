@@ -2,9 +2,7 @@
 
 mod client;
 mod config;
-mod connector;
 mod failure;
-mod tls;
 
 pub use client::NetworkClient;
 pub use config::{ClientConfig, ClientConfigError};
