@@ -80,12 +80,8 @@ impl Gateway {
 
     /// What a face needs of it.
     pub(crate) fn ports(&self) -> Ports {
-        Ports {
-            directory: Arc::new(self.offered.clone()),
-            dispatcher: Arc::new(self.offered.clone()),
-            subscriptions: self.subscriptions.clone(),
-            sessions: Arc::new(self.offered.clone()),
-        }
+        let offered = Arc::new(self.offered.clone());
+        Ports::new(offered.clone(), offered.clone(), offered, self.subscriptions.clone())
     }
 
     /// What changes it while it runs.

@@ -53,12 +53,7 @@ impl Client {
     fn start(size: usize, method: &str, headers: &str, params: &str) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let world = Arc::new(World::new(size));
-        let ports = Ports {
-            directory: world.clone(),
-            dispatcher: world.clone(),
-            sessions: world.clone(),
-            subscriptions: world,
-        };
+        let ports = Ports::new(world.clone(), world.clone(), world.clone(), world);
         let config = ServerConfig::new(Implementation::new("gateway", "Gateway", "1"));
         let server = runtime.block_on(Server::bind(config, ports)).expect("a free port");
         let addr = server.local_addr();

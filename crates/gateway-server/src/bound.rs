@@ -1,10 +1,11 @@
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use tokio::net::TcpListener;
 
 use crate::{
     config::{BindError, ServerConfig},
     rules::Rules,
+    tls::Tls,
 };
 
 /// The addresses of an HTTP face, taken before there is anything to serve: a port that is not to be had is
@@ -14,6 +15,7 @@ pub struct Bound {
     pub(crate) rules: Rules,
     pub(crate) main: Socket,
     pub(crate) admin: Option<Socket>,
+    pub(crate) tls: Option<Arc<Tls>>,
 }
 
 /// One address.
@@ -24,19 +26,21 @@ pub(crate) struct Socket {
 }
 
 impl Bound {
-    /// Checks the configuration and takes its addresses.
+    /// Checks the configuration, reads certificates and takes its addresses.
     ///
     /// # Errors
     /// [`BindError`].
     pub async fn bind(config: ServerConfig) -> Result<Self, BindError> {
         let (listen, admin) = (config.listen, config.admin_listen);
         let rules = Rules::new(config)?;
+        let tls = rules.config.tls.as_ref().map(Tls::new).transpose();
+        let tls = tls.map_err(|reason| BindError::Tls { reason })?.map(Arc::new);
         let main = Socket::bind(listen).await?;
         let admin = match admin {
             Some(addr) => Some(Socket::bind(addr).await?),
             None => None,
         };
-        Ok(Self { rules, main, admin })
+        Ok(Self { rules, main, admin, tls })
     }
 
     /// Where MCP clients connect.

@@ -2,19 +2,18 @@
 
 use std::{convert::Infallible, pin::pin, sync::Arc};
 
-use http::header::CONNECTION;
-use hyper::{server::conn::http1::Builder, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulConnection},
-};
-use tokio::net::TcpStream;
-
 use crate::{
     body::Serving,
     config::Limits,
     edge::{Edge, Phase},
     face::{Activity, Face, Watched},
+    tls::{Peer, Stream},
+};
+use http::header::CONNECTION;
+use hyper::{server::conn::http1::Builder, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulConnection},
 };
 
 /// What hyper allocates for on the stack.
@@ -33,10 +32,7 @@ const PENDING_RESETS: usize = 20;
 const MALFORMED_REQUESTS: usize = 100;
 
 /// Serves one connection until it ends. A panic ends this one only.
-pub(crate) async fn serve(face: Arc<Face>, stream: TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY is refused");
-    }
+pub(crate) async fn serve(face: Arc<Face>, stream: impl Stream, peer: Peer) {
     let edge = face.edge.clone();
     // A connection keeps the limits that it began with.
     let rules = edge.rules();
@@ -47,7 +43,7 @@ pub(crate) async fn serve(face: Arc<Face>, stream: TcpStream) {
         let (face, serving) = (face.clone(), Serving::new(activity.clone(), request.version()));
         let activity = activity.clone();
         async move {
-            let response = face.answer(request).await;
+            let response = face.answer(request, peer).await;
             if response.headers().contains_key(CONNECTION) {
                 activity.linger();
             }

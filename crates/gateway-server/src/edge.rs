@@ -2,13 +2,16 @@ use std::{
     future::Future,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use gateway_domain::{Directory, Dispatcher, Era, EventSink, Sessions, Silent, Subscriptions};
+use gateway_domain::{
+    Directory, Dispatcher, DoorAudit, Era, EventSink, MetricsSource, Sessions, Silent, Subscriptions,
+    Unrecorded,
+};
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinHandle,
@@ -35,6 +38,27 @@ pub struct Ports {
     pub sessions: Arc<dyn Sessions>,
     /// Watches resources.
     pub subscriptions: Arc<dyn Subscriptions>,
+    /// Hears of requests that are refused before they are calls (P-W8). Calls, once a dispatcher has them, are on
+    /// record there, so that each has one record (P-34). Lists, handshakes and `server/discover` are no calls; only
+    /// their refusals are told.
+    pub audit: Arc<dyn DoorAudit>,
+    /// Have figures of their own on the page of metrics.
+    pub metrics: Vec<Arc<dyn MetricsSource>>,
+    /// What has to hold before the gateway is ready, besides that downstreams are. Must not block.
+    pub ready: Vec<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
+
+impl Ports {
+    /// With nobody who keeps records, no other figures, and nothing else to wait for.
+    pub fn new(
+        directory: Arc<dyn Directory>,
+        dispatcher: Arc<dyn Dispatcher>,
+        sessions: Arc<dyn Sessions>,
+        subscriptions: Arc<dyn Subscriptions>,
+    ) -> Self {
+        let audit = Arc::new(Unrecorded);
+        Self { directory, dispatcher, sessions, subscriptions, audit, metrics: Vec::new(), ready: Vec::new() }
+    }
 }
 
 /// What may still be said after the drain time is said within this time.
@@ -73,6 +97,8 @@ pub(crate) struct Edge {
     pub(crate) metrics: Metrics,
     /// Waited for by [`Self::reaches`].
     pub(crate) phase: watch::Sender<Phase>,
+    /// The number of the last request.
+    pub(crate) requests: AtomicU64,
     /// Takes the events of calls whose client wants none.
     pub(crate) silent: Arc<dyn EventSink>,
 }
@@ -89,6 +115,7 @@ impl Edge {
             bodies: Arc::new(Semaphore::new(kib)),
             metrics,
             phase: watch::Sender::new(Phase::Serving),
+            requests: AtomicU64::new(0),
             silent: Arc::new(Silent),
             rules: ArcSwap::from_pointee(rules),
             replacing: Mutex::new(()),

@@ -1,6 +1,6 @@
 //! The edge that MCP clients talk to: HTTP and stdio, both eras.
 //!
-//! **For**: who may connect (hosts, origins, keys), bodies within bounds, sessions of legacy clients,
+//! **For**: who may connect (hosts, origins, keys, certificates, tokens), bodies within bounds, sessions of legacy clients,
 //! which era a message belongs to, and what its answer looks like there. The only place where an error
 //! becomes a status or a code.
 //!
@@ -40,14 +40,18 @@ mod in_flight;
 mod listen;
 mod listener;
 mod metrics;
+mod oauth;
 mod rescue;
 mod rules;
 mod seal;
 mod session;
 mod settings;
+mod tls;
 
 pub use bound::Bound;
-pub use config::{BindError, ClientKey, Limits, ServerConfig, StateKey};
+pub use config::{BindError, ClientKey, DigestError, Limits, ServerConfig, StateKey};
 pub use edge::Ports;
 pub use listener::Server;
+pub use oauth::{OauthConfig, ScopeRule};
 pub use settings::Settings;
+pub use tls::{ClientCertificates, TlsConfig};

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
+use gateway_domain::DoorRefusal;
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -21,6 +22,7 @@ use crate::{
     edge::{Edge, FAREWELL, Phase, Ports},
     face::{Face, Serves},
     settings::Settings,
+    tls::{Peer, Tls},
 };
 
 /// How long a listener rests when the operating system gives it no connection.
@@ -31,23 +33,25 @@ pub struct Server {
     edge: Arc<Edge>,
     main: Listener,
     admin: Option<Listener>,
+    tls: Option<Arc<Tls>>,
 }
 
 struct Listener {
     socket: TcpListener,
     addr: SocketAddr,
     face: Arc<Face>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Server {
     /// Puts ports behind addresses.
     pub fn new(bound: Bound, ports: Ports) -> Self {
-        let Bound { rules, main, admin } = bound;
+        let Bound { rules, main, admin, tls } = bound;
         let edge = Edge::new(rules, ports);
         let serves = if admin.is_some() { Serves::Messages } else { Serves::Everything };
-        let main = Listener::new(&edge, main, serves);
-        let admin = admin.map(|socket| Listener::new(&edge, socket, Serves::Admin));
-        Self { edge, main, admin }
+        let main = Listener::new(&edge, main, serves, tls.clone());
+        let admin = admin.map(|socket| Listener::new(&edge, socket, Serves::Admin, None));
+        Self { edge, main, admin, tls }
     }
 
     /// [`Bound::bind`] and [`Self::new`] in one. Connections wait until [`Self::run`].
@@ -79,7 +83,13 @@ impl Server {
     ///
     /// Dropping the future closes everything at once.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> bool {
-        let Self { edge, main, admin } = self;
+        let Self { edge, main, admin, tls } = self;
+        let follow = async {
+            match tls {
+                Some(tls) => tls.follow().await,
+                None => std::future::pending().await,
+            }
+        };
         let accept = async {
             let admin = async {
                 match admin {
@@ -94,6 +104,7 @@ impl Server {
         let closed = tokio::select! {
             closed = &mut accept => Some(closed),
             () = edge.expire_sessions() => None,
+            () = follow => None,
             () = shutdown => None,
         };
         edge.advance(Phase::Draining);
@@ -117,14 +128,15 @@ impl fmt::Debug for Server {
 }
 
 impl Listener {
-    fn new(edge: &Arc<Edge>, socket: Socket, serves: Serves) -> Self {
+    fn new(edge: &Arc<Edge>, socket: Socket, serves: Serves, tls: Option<Arc<Tls>>) -> Self {
         let Socket { listener, addr } = socket;
-        Self { socket: listener, addr, face: Arc::new(Face { edge: edge.clone(), bound: addr, serves }) }
+        let face = Arc::new(Face { edge: edge.clone(), bound: addr, serves });
+        Self { socket: listener, addr, face, tls }
     }
 
     /// Accepts until the gateway drains, then waits for what is open. Returns whether all of it ended.
     async fn run(self) -> bool {
-        let Self { socket, face, .. } = self;
+        let Self { socket, face, tls, .. } = self;
         let edge = face.edge.clone();
         let peers = Arc::new(Peers::default());
         let mut connections = JoinSet::new();
@@ -140,13 +152,13 @@ impl Listener {
                     let rules = edge.rules();
                     match peers.admit(peer.ip(), &rules.config.limits, &edge, connections.len()) {
                         Some(place) => {
-                            let face = face.clone();
+                            let (face, tls) = (face.clone(), tls.clone());
                             connections.spawn(async move {
-                                connection::serve(face, stream).await;
+                                serve(face, tls, stream, peer.ip()).await;
                                 drop(place);
                             });
                         }
-                        None => edge.metrics.refused("too_many_connections"),
+                        None => turned_away(&edge, peer.ip(), "too_many_connections"),
                     }
                 }
                 Err(error) => {
@@ -171,6 +183,35 @@ impl Listener {
         let _ = timeout(FAREWELL, end).await;
         false
     }
+}
+
+/// Serves one connection, behind a handshake where there has to be one.
+async fn serve(face: Arc<Face>, tls: Option<Arc<Tls>>, stream: TcpStream, addr: IpAddr) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY is refused");
+    }
+    let Some(tls) = tls else {
+        return connection::serve(face, stream, Peer { addr, certificate: None }).await;
+    };
+    let http2 = face.edge.rules().config.http2;
+    let accepted = tokio::select! {
+        accepted = tls.accept(stream, http2) => accepted,
+        () = face.edge.reaches(Phase::Draining) => return,
+    };
+    match accepted {
+        Ok((stream, certificate)) => connection::serve(face, stream, Peer { addr, certificate }).await,
+        Err(error) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            turned_away(&face.edge, addr, "tls_handshake");
+        }
+    }
+}
+
+/// A connection that is closed before it has said anything.
+fn turned_away(edge: &Edge, peer: IpAddr, reason: &'static str) {
+    edge.metrics.refused(reason);
+    let refusal = DoorRefusal { caller: None, peer: Some(peer), method: None, name: None, reason };
+    edge.ports.audit.refused(&refusal);
 }
 
 /// Open connections by address.

@@ -2,9 +2,9 @@
 
 mod downstreams;
 
-use std::sync::{Mutex, PoisonError, atomic::AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64};
 
-use gateway_domain::{DownstreamStatus, Era};
+use gateway_domain::{DownstreamStatus, Era, MetricsSource};
 use gateway_protocol::method;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -16,6 +16,14 @@ use self::downstreams::Downstreams;
 
 /// The content type of [`Metrics::scrape`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The last line of the format.
+const END: &str = "# EOF\n";
+
+/// The label of a method.
+pub(crate) fn label(method: &str) -> &'static str {
+    METHODS.into_iter().find(|known| *known == method).unwrap_or("other")
+}
 
 /// Methods that have a label of their own; all others share one, so that a client cannot make labels.
 const METHODS: [&str; 18] = [
@@ -113,7 +121,7 @@ impl Metrics {
 
     /// Counts an answer; `outcome` is `ok` or the kind of error.
     pub(crate) fn answered(&self, method: &str, era: Era, outcome: &'static str) {
-        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
+        let method = label(method);
         let labels = RequestLabels { method, era: era.as_str(), outcome };
         self.requests.get_or_create(&labels).inc();
     }
@@ -128,8 +136,8 @@ impl Metrics {
         self.reloads.get_or_create(&ResultLabels { result }).inc();
     }
 
-    /// Everything as text.
-    pub(crate) fn scrape(&self, readings: &Readings) -> String {
+    /// Everything as text, that of others included.
+    pub(crate) fn scrape(&self, readings: &Readings, others: &[Arc<dyn MetricsSource>]) -> String {
         let _alone = self.scraping.lock().unwrap_or_else(PoisonError::into_inner);
         self.in_flight.set(gauge(readings.in_flight));
         self.sessions.set(gauge(readings.sessions));
@@ -137,6 +145,9 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a String does not fail.
         let _ = encode(&mut text, &self.registry);
+        text.truncate(text.trim_end_matches(END).len());
+        others.iter().for_each(|other| other.write(&mut text));
+        text.push_str(END);
         text
     }
 }
@@ -157,7 +168,7 @@ mod tests {
         metrics.answered("made/up\"}", Era::Legacy, "unknown_method");
         metrics.refused("not_json");
         let readings = Readings { in_flight: 3, sessions: 2, downstreams: Vec::new() };
-        let text = metrics.scrape(&readings);
+        let text = metrics.scrape(&readings, &[]);
         for line in [
             r#"gateway_requests_total{method="tools/call",era="modern",outcome="ok"} 2"#,
             r#"gateway_requests_total{method="other",era="legacy",outcome="unknown_method"} 1"#,
@@ -177,7 +188,7 @@ mod tests {
         let names: Vec<_> = (0..20).map(|n| format!("d{n}")).collect();
         let scrape = || {
             let downstreams = names.iter().map(|name| ready(name)).collect();
-            let text = metrics.scrape(&Readings { in_flight: 0, sessions: 0, downstreams });
+            let text = metrics.scrape(&Readings { in_flight: 0, sessions: 0, downstreams }, &[]);
             text.lines().filter(|line| line.starts_with("gateway_downstream_up{")).count()
         };
         let all = std::thread::scope(|scope| {
@@ -206,8 +217,8 @@ mod tests {
         let status = DownstreamStatus { list_age, is_stale: true, sessions, ..ready("files") };
         let readings = Readings { in_flight: 0, sessions: 0, downstreams: vec![status, ready("new")] };
         // Twice: what is read elsewhere is not added up here.
-        metrics.scrape(&readings);
-        let text = metrics.scrape(&readings);
+        metrics.scrape(&readings, &[]);
+        let text = metrics.scrape(&readings, &[]);
         for line in [
             r#"gateway_downstream_up{downstream="files"} 1"#,
             r#"gateway_downstream_state{downstream="files",state="ready"} 1"#,
@@ -232,7 +243,7 @@ mod tests {
             !text.contains(r#"list_age_seconds{downstream="new"}"#),
             "there is no list to be old:\n{text}"
         );
-        let text = metrics.scrape(&Readings { in_flight: 0, sessions: 0, downstreams: Vec::new() });
+        let text = metrics.scrape(&Readings { in_flight: 0, sessions: 0, downstreams: Vec::new() }, &[]);
         assert!(!text.contains("downstream="), "one that was removed is gone:\n{text}");
     }
 

@@ -1,7 +1,7 @@
 //! The one table from errors to statuses, codes and data (design §8; requirements.md §7c). Texts never
 //! name hosts, URLs or commands: those are for the log.
 
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, time::Duration};
 
 use gateway_domain::{CallerError, DownstreamError, Era, Error, Execution, OperatorError, RawJson};
 use gateway_protocol::{
@@ -9,7 +9,7 @@ use gateway_protocol::{
 };
 use http::StatusCode;
 
-use crate::endpoint::Answer;
+use crate::endpoint::{Answer, Hint};
 
 /// What the edge itself refuses, before or instead of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,8 +18,18 @@ pub(crate) enum Refusal {
     MalformedHost,
     /// A host or an origin that may not call.
     Forbidden,
-    /// No key, or a wrong one.
+    /// No key or token, or a wrong key.
     Unauthorized,
+    /// A token that is not good. The answer differs in its challenge alone.
+    InvalidToken,
+    /// Who asks is said twice, or in the URL.
+    MisplacedCredentials,
+    /// A token that lacks scopes; these are needed.
+    InsufficientScope {
+        scopes: Vec<String>,
+    },
+    /// Nobody can tell at the moment whether a token is good.
+    TokensUnchecked,
     /// No such path.
     NoSuchPath,
     /// The path has other methods only.
@@ -99,6 +109,8 @@ pub(crate) struct Verdict {
     pub(crate) may_have_executed: bool,
     /// More members of `data`, as they stand in JSON, with a comma in front.
     more: String,
+    /// What a header of the response says besides.
+    hint: Hint,
 }
 
 impl Verdict {
@@ -112,6 +124,7 @@ impl Verdict {
             retryable: false,
             may_have_executed: false,
             more: String::new(),
+            hint: Hint::None,
         }
     }
 
@@ -151,7 +164,8 @@ impl Verdict {
 
     /// The response to the request of this id; without one if it could not be read.
     pub(crate) fn answer(&self, id: Option<&RequestId>) -> Answer {
-        Answer::error(self.status, write::error(id, self.object().as_bytes()), self.kind)
+        let answer = Answer::error(self.status, write::error(id, self.object().as_bytes()), self.kind);
+        Answer { hint: self.hint.clone(), ..answer }
     }
 }
 
@@ -171,10 +185,15 @@ impl Refusal {
                 invalid(S::BAD_REQUEST, "malformed_host", "the Host header is missing, repeated or malformed")
             }
             Self::Forbidden => invalid(S::FORBIDDEN, "forbidden", "this host or origin may not call"),
-            Self::Unauthorized => {
-                let text = "a bearer key is required, and the one given, if any, is not known";
-                Verdict::new(S::UNAUTHORIZED, code::UNAUTHORIZED, "unauthorized", text)
+            Self::Unauthorized | Self::InvalidToken => {
+                let text = "a bearer key or token is required, and the one given, if any, is not known";
+                let mut verdict = Verdict::new(S::UNAUTHORIZED, code::UNAUTHORIZED, "unauthorized", text);
+                if *self == Self::InvalidToken {
+                    verdict.hint = Hint::InvalidToken;
+                }
+                verdict
             }
+            Self::InsufficientScope { scopes } => insufficient(scopes),
             Self::NoSuchPath => invalid(S::NOT_FOUND, "unknown_path", "there is nothing at this path"),
             Self::MethodNotAllowed { .. } => {
                 invalid(S::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not have that method")
@@ -240,6 +259,11 @@ impl Refusal {
                 "event_unknown",
                 "what came after the event that Last-Event-ID names is not kept",
             ),
+            Self::MisplacedCredentials => (
+                S::BAD_REQUEST,
+                "misplaced_credentials",
+                "a key or token must stand once, in one header, and never in the URL",
+            ),
             Self::Expectation => (S::EXPECTATION_FAILED, "expectation", "Expect must be 100-continue"),
             _ => return None,
         };
@@ -265,6 +289,9 @@ impl Refusal {
                 (S::TOO_MANY_REQUESTS, "caller_overloaded", "too many requests of this caller in flight")
             }
             Self::Busy => (S::SERVICE_UNAVAILABLE, "overloaded", "too much is in flight"),
+            Self::TokensUnchecked => {
+                (S::SERVICE_UNAVAILABLE, "tokens_unchecked", "tokens cannot be checked at the moment")
+            }
             Self::SessionsFull => (S::SERVICE_UNAVAILABLE, "too_many_sessions", "too many sessions in use"),
             _ => return None,
         };
@@ -330,6 +357,19 @@ impl Refusal {
             ),
         }
     }
+}
+
+/// Of all scopes that are needed, what to say.
+fn insufficient(scopes: &[String]) -> Verdict {
+    let text = CallerError::InsufficientScope { scopes: scopes.to_vec() }.to_string();
+    let mut verdict = Verdict::new(StatusCode::FORBIDDEN, code::INTERNAL_ERROR, "insufficient_scope", text);
+    verdict.hint = Hint::Scopes(scopes.to_vec());
+    verdict
+}
+
+/// Rounded up: who asks again after that must find that it was long enough.
+fn whole_millis(time: Duration) -> u128 {
+    time.as_nanos().div_ceil(1_000_000)
 }
 
 fn unsupported(requested: &str) -> Verdict {
@@ -403,17 +443,19 @@ fn caller(error: &CallerError) -> Verdict {
             let status = StatusCode::TOO_MANY_REQUESTS;
             Verdict::new(status, code::INTERNAL_ERROR, "caller_overloaded", error.to_string()).retryable()
         }
-        CallerError::RateLimited { .. } => {
+        CallerError::RateLimited { retry_in, .. } => {
             let status = StatusCode::TOO_MANY_REQUESTS;
-            Verdict::new(status, code::INTERNAL_ERROR, "rate_limited", error.to_string()).retryable()
+            let mut verdict = Verdict::new(status, code::INTERNAL_ERROR, "rate_limited", error.to_string());
+            verdict.more = format!(r#","retryAfterMs":{}"#, whole_millis(*retry_in));
+            verdict.hint = Hint::RetryIn(*retry_in);
+            verdict.retryable()
         }
-        CallerError::InsufficientScope { .. } => {
-            Verdict::new(StatusCode::FORBIDDEN, code::INTERNAL_ERROR, "insufficient_scope", error.to_string())
-        }
+        CallerError::InsufficientScope { scopes } => insufficient(scopes),
         CallerError::Unrecorded { executed } => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             let mut verdict = Verdict::new(status, code::INTERNAL_ERROR, "unrecorded", error.to_string());
             verdict.may_have_executed = *executed;
+            verdict.retryable = !executed;
             verdict
         }
         CallerError::SessionClosed => Verdict::new(

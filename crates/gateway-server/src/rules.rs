@@ -10,6 +10,7 @@ use crate::{
     auth::Authority,
     config::{BindError, ServerConfig},
     guard::Guard,
+    oauth::Protected,
     seal::Seal,
 };
 
@@ -18,6 +19,8 @@ use crate::{
 pub(crate) struct Rules {
     pub(crate) config: ServerConfig,
     pub(crate) authority: Authority,
+    /// What belongs to taking tokens, if they are taken.
+    pub(crate) protected: Option<Protected>,
     pub(crate) guard: Guard,
     pub(crate) rendered: Rendered,
     pub(crate) seal: Arc<Seal>,
@@ -27,40 +30,42 @@ impl Rules {
     /// # Errors
     /// [`BindError`] but [`BindError::Listen`].
     pub(crate) fn new(config: ServerConfig) -> Result<Self, BindError> {
-        let authority = Authority::new(&config.clients);
+        let authority = Authority::new(&config);
         let seal = Arc::new(Seal::new(config.state_key.as_ref()));
         Self::with(config, authority, seal)
     }
 
     /// Those of a face with one client at the other end, who needs no key and names no host.
     pub(crate) fn of_one_client(config: ServerConfig) -> Self {
-        let config = ServerConfig { clients: Vec::new(), ..config };
-        let authority = Authority::new(&[]);
+        let config = ServerConfig { clients: Vec::new(), oauth: None, tls: None, ..config };
+        let authority = Authority::new(&config);
         let rendered = Rendered::new(&config, authority.is_closed());
         let seal = Arc::new(Seal::new(config.state_key.as_ref()));
-        Self { config, authority, guard: Guard::default(), rendered, seal }
+        Self { config, authority, protected: None, guard: Guard::default(), rendered, seal }
     }
 
-    /// Those that come after these, by a configuration whose addresses do not count: taking another one
-    /// needs another server.
+    /// Those that come after these, by a configuration whose addresses and TLS do not count: taking
+    /// others needs another server.
     ///
     /// # Errors
     /// As [`Self::new`]: what is allowed on the other address may not be on this one.
     pub(crate) fn followed_by(&self, config: ServerConfig) -> Result<Self, BindError> {
         let (listen, admin_listen) = (self.config.listen, self.config.admin_listen);
-        let authority = self.authority.followed_by(&config.clients);
+        let config = ServerConfig { listen, admin_listen, tls: self.config.tls.clone(), ..config };
+        let authority = self.authority.followed_by(&config);
         let seal = match config.state_key == self.config.state_key {
             true => self.seal.clone(),
             false => Arc::new(Seal::new(config.state_key.as_ref())),
         };
-        Self::with(ServerConfig { listen, admin_listen, ..config }, authority, seal)
+        Self::with(config, authority, seal)
     }
 
     fn with(config: ServerConfig, authority: Authority, seal: Arc<Seal>) -> Result<Self, BindError> {
         config.check()?;
         let guard = Guard::new(&config.allowed_hosts, &config.allowed_origins)?;
+        let protected = config.oauth.as_ref().map(Protected::new).transpose()?;
         let rendered = Rendered::new(&config, authority.is_closed());
-        Ok(Self { config, authority, guard, rendered, seal })
+        Ok(Self { config, authority, protected, guard, rendered, seal })
     }
 }
 

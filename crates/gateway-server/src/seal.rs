@@ -59,8 +59,14 @@ impl Binding {
     }
 
     fn of(purpose: u8, caller: &Caller) -> Self {
-        let mut binding = Self(vec![VERSION, purpose, caller.is_anonymous().into()]);
-        binding.part(caller.to_string().as_bytes());
+        // A client may be called what a user is called, and a subject may hold what separates it from its issuer.
+        let (kind, parts) = match (caller.issuer_and_subject(), caller.client_name()) {
+            (Some((issuer, subject)), _) => (2, [issuer, subject]),
+            (None, Some(name)) => (1, [name, ""]),
+            (None, None) => (0, [""; 2]),
+        };
+        let mut binding = Self(vec![VERSION, purpose, kind]);
+        parts.iter().for_each(|part| binding.part(part.as_bytes()));
         binding
     }
 

@@ -26,9 +26,9 @@ impl Settings {
     }
 
     /// Goes on with this: each request from now on sees all of it, each before saw nothing of it (P-20).
-    /// Addresses stay as they are. So do, on open connections, the limits of a connection, and the bytes of
-    /// all bodies together. Sessions of a client that is there no more, or has another key, end with their
-    /// calls, and so do its streams; its other requests in flight go on, at most for the drain time if it is
+    /// Addresses and TLS stay as they are. So do, on open connections, the limits of a connection, and the bytes of
+    /// all bodies together. Sessions of a client that is there no more, or has no key left that it had, and of
+    /// users whose issuer is there no more, end with their calls, and so do its streams; its other requests in flight go on, at most for the drain time if it is
     /// there no more. Must be called within a tokio runtime.
     ///
     /// # Errors

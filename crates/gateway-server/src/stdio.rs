@@ -4,7 +4,7 @@
 use std::{future::Future, io, pin::pin, sync::Arc};
 
 use bytes::Bytes;
-use gateway_domain::{Caller, Era, View};
+use gateway_domain::{Caller, Era, Incoming as CameAlong, View};
 use gateway_protocol::{
     EnvelopeError, Incoming, Message, Notification, Request, Response,
     era::{Facts, Kind, Verdict, classify, envelope_version},
@@ -39,8 +39,8 @@ const READ: usize = 16 << 10;
 
 /// Serves one client until `reader` ends or `shutdown` is ready; then streams end and requests in flight
 /// are answered, at most for the drain time or, after the end of `reader`, until `shutdown` is ready. Those
-/// that are not are told that the gateway shuts down, within a second. Of the configuration, clients, hosts,
-/// origins, addresses and the version of HTTP have no meaning here.
+/// that are not are told that the gateway shuts down, within a second. Of the configuration, clients, tokens, TLS,
+/// hosts, origins, addresses and the version of HTTP have no meaning here.
 ///
 /// What the client held downstream may still be ending when this returns: whoever closes the downstreams waits
 /// for that. Dropping the future cancels everything.
@@ -66,7 +66,11 @@ where
     let mut writing = JoinSet::new();
     writing.spawn(write(messages, writer));
     let drain = rules.config.limits.drain;
-    let visit = Visit { edge: edge.clone(), rules, principal, view: View::All, streams: true };
+    let caller = principal.caller.clone();
+    let incoming = rules.config.passes_incoming.then(|| Arc::new(CameAlong::from(caller.clone())));
+    let (view, peer, trace) = (View::All, None, None);
+    let visit =
+        Visit { edge: edge.clone(), rules, principal, caller, peer, view, streams: true, incoming, trace };
     let mut client = Client { visit, mouth, calls: Arc::default(), session: None, running: JoinSet::new() };
 
     let mut shutdown = pin!(shutdown);
@@ -194,6 +198,7 @@ impl Client {
                 let id = error.id.clone();
                 let answer = Refusal::Envelope(error).answer(Era::Modern, id.as_ref());
                 self.visit.edge.metrics.refused(answer.kind);
+                self.visit.turned_away(None, answer.kind);
                 self.say(answer.payload).await;
             }
         }
@@ -231,6 +236,7 @@ impl Client {
         };
         let answer = refusal.answer(era, Some(&request.id));
         self.visit.edge.answered(&request.method, era, &answer);
+        self.visit.refused(&request, answer.kind);
         self.say(answer.payload).await;
     }
 
@@ -249,7 +255,11 @@ impl Client {
         });
         let (session, stream) = match opened {
             Ok(opened) => opened,
-            Err(refusal) => return self.say(refusal.answer(Era::Legacy, Some(&request.id)).payload).await,
+            Err(refusal) => {
+                let answer = refusal.answer(Era::Legacy, Some(&request.id));
+                self.visit.refused(request, answer.kind);
+                return self.say(answer.payload).await;
+            }
         };
         let welcome = legacy::welcome(&self.visit, &request.id, session.revision()).await;
         // Behind the welcome, so that nothing of the session comes before it.
@@ -312,6 +322,7 @@ impl Client {
     async fn refuse(&self, refusal: &Refusal) {
         let answer = refusal.answer(Era::Legacy, None);
         self.visit.edge.metrics.refused(answer.kind);
+        self.visit.turned_away(None, answer.kind);
         self.say(answer.payload).await;
     }
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bytes::Bytes;
 use gateway_domain::{
     CallerError, Era, Error, InternalError, ListKind, Outcome, Page, RawJson, RawObject, Subject,
@@ -72,6 +74,20 @@ pub(crate) struct Answer {
     pub(crate) payload: Payload,
     /// `ok`, or the kind of error; for metrics.
     pub(crate) kind: &'static str,
+    pub(crate) hint: Hint,
+}
+
+/// What the headers of a refusal say besides its status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Hint {
+    #[default]
+    None,
+    /// When there is room again.
+    RetryIn(Duration),
+    /// The token is not good.
+    InvalidToken,
+    /// The scopes that are needed.
+    Scopes(Vec<String>),
 }
 
 /// What is said under the name of an error that a downstream answered with.
@@ -81,7 +97,7 @@ const CANCELLED: &str = "cancelled";
 
 impl Answer {
     pub(crate) fn error(status: StatusCode, message: Vec<u8>, kind: &'static str) -> Self {
-        Self { status, payload: message.into(), kind }
+        Self { status, payload: message.into(), kind, hint: Hint::None }
     }
 
     pub(crate) fn result(id: &RequestId, object: &[u8]) -> Self {
@@ -89,7 +105,7 @@ impl Answer {
     }
 
     pub(crate) fn ok(payload: Payload) -> Self {
-        Self { status: StatusCode::OK, payload, kind: "ok" }
+        Self { status: StatusCode::OK, payload, kind: "ok", hint: Hint::None }
     }
 
     pub(crate) fn is_large(&self) -> bool {

@@ -5,6 +5,7 @@ use std::{
 };
 
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use super::Payload;
 use crate::in_flight::Boxed;
@@ -33,7 +34,7 @@ impl Speaker {
 impl Conversation {
     pub(crate) fn new<F: Future<Output = ()> + Send + 'static>(make: impl FnOnce(Speaker) -> F) -> Self {
         let (speaker, messages) = mpsc::channel(WAITING);
-        Self { messages, maker: Some(Box::pin(make(Speaker(speaker)))) }
+        Self { messages, maker: Some(Box::pin(make(Speaker(speaker)).in_current_span())) }
     }
 
     /// The next message; `None` at the end.

@@ -5,6 +5,7 @@ use std::{future::Future, sync::Arc};
 use gateway_domain::{CallerError, Era, LogLevel, Offer, RawJson, RawObject, Sessions};
 use gateway_protocol::{EnvelopeError, Message, Notification, Request, RequestId, Revision, convert, method};
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::{
     Answer, Payload, Reply, Visit, failed,
@@ -39,6 +40,7 @@ pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Client, Answ
     };
     let answer = failed(&CallerError::InvalidParams { reason: reason.to_owned() }.into(), &request.id);
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
+    visit.refused(request, answer.kind);
     Err(answer)
 }
 
@@ -115,17 +117,20 @@ async fn serve(
         Err(refusal) => return refused(visit, &request, &refusal).into(),
     };
     let manner = manner(session);
+    if let Err(refusal) = visit.check_scopes(&request, Some(&manner.key)) {
+        return refused(visit, &request, &refusal).into();
+    }
     if let Some(kind) = method::list_of(&request.method) {
         let work = list(visit, &request, kind, &manner);
         return stoppable(&request.id, entry, work).await.holding(permit).into();
     }
     let answer = match request.method.as_str() {
-        method::SET_LEVEL => set_level(session, &request),
+        method::SET_LEVEL => set_level(visit, session, &request),
         method::SUBSCRIBE => {
             let work = watch::subscribe(visit, session, &manner, &request);
             stoppable(&request.id, entry, work).await
         }
-        method::UNSUBSCRIBE => watch::unsubscribe(session, &request),
+        method::UNSUBSCRIBE => watch::unsubscribe(visit, session, &request),
         _ => return call(visit, session, request, survives, &manner, permit, entry).await,
     };
     edge.answered(&request.method, Era::Legacy, &answer);
@@ -153,6 +158,7 @@ async fn call(
                     drop(in_use);
                     answer
                 });
+                let work = Box::pin(work.in_current_span());
                 call.answer = Box::pin(Detached::new(work, edge.phase.subscribe()));
             }
             call.reply().await
@@ -164,11 +170,13 @@ async fn call(
     }
 }
 
-fn set_level(session: &Session, request: &Request) -> Answer {
+fn set_level(visit: &Visit, session: &Session, request: &Request) -> Answer {
     let level = request.params.object.get_text("level").and_then(|name| LogLevel::parse(&name));
     let Some(level) = level else {
         let reason = "`level` is no log level".to_owned();
-        return failed(&CallerError::InvalidParams { reason }.into(), &request.id);
+        let answer = failed(&CallerError::InvalidParams { reason }.into(), &request.id);
+        visit.refused(request, answer.kind);
+        return answer;
     };
     session.set_log_level(level);
     Answer::result(&request.id, b"{}")
@@ -207,13 +215,14 @@ pub(crate) fn batch(
             }
             Ok(Message::Request(request)) => {
                 let answering = answer(visit.clone(), session.clone(), request, survives);
-                running.spawn(async move {
+                let answering = async move {
                     match answering.await {
                         Reply::Message(answer) => Some((place, answer)),
                         // A visit without streams has no conversations.
                         Reply::Conversation(_) => None,
                     }
-                });
+                };
+                running.spawn(answering.in_current_span());
             }
             Ok(Message::Notification(notification)) => notice(&visit, session, &notification),
             Ok(Message::Response(response)) => session.questions().answer(response),
@@ -221,6 +230,7 @@ pub(crate) fn batch(
                 let id = error.id.clone();
                 let answer = Refusal::Envelope(error).answer(Era::Legacy, id.as_ref());
                 visit.edge.metrics.refused(answer.kind);
+                visit.turned_away(None, answer.kind);
                 answers.push((place, answer));
             }
         }
@@ -296,5 +306,6 @@ pub(crate) fn cancelled(notification: &Notification) -> Option<RequestId> {
 fn refused(visit: &Visit, request: &Request, refusal: &Refusal) -> Answer {
     let answer = refusal.answer(Era::Legacy, Some(&request.id));
     visit.edge.answered(&request.method, Era::Legacy, &answer);
+    visit.refused(request, answer.kind);
     answer
 }

@@ -17,13 +17,16 @@ pub(crate) async fn list(visit: &Visit, request: &Request, list: ListKind, manne
     let page = match cursor(visit, &request.params, &binding) {
         Ok(cursor) => {
             let directory = &visit.edge.ports.directory;
-            let exchange = manner.exchange(visit);
-            let caller = &visit.principal.caller;
-            let page = directory.list(list, &visit.view, caller, &exchange, cursor.as_deref());
+            let exchange = manner.exchange(visit, &request.params);
+            let page = directory.list(list, &visit.view, &visit.caller, &exchange, cursor.as_deref());
             let page = visit.edge.in_time(CatchUnwind(page)).await;
             page.map(|page| page.unwrap_or_else(|Panicked| Err(panicked("a list"))))
         }
-        Err(error) => Some(Err(error.into())),
+        Err(error) => {
+            let error = error.into();
+            visit.refused(request, crate::rescue::rescue(&error).kind);
+            Some(Err(error))
+        }
     };
     let sealed = |page: Page| {
         let seal = |cursor: String| visit.rules.seal.cursor(&cursor, &binding);

@@ -10,40 +10,19 @@ pub(crate) mod modern;
 pub(crate) mod request;
 mod rounds;
 mod task;
+mod visit;
 mod watch;
 
-use std::sync::Arc;
-
-use gateway_domain::{DownstreamFault, Era, Error, InternalError, State, View};
+use gateway_domain::{DownstreamFault, Era, Error, InternalError};
 use gateway_protocol::RequestId;
 
 pub(crate) use self::{
-    answer::{Answer, Payload},
+    answer::{Answer, Hint, Payload},
     conversation::{Conversation, Speaker},
     task::required as tasks_required,
+    visit::{Visit, record, trace},
 };
-use crate::{auth::Principal, edge::Edge, rescue::rescue, rules::Rules};
-
-/// Who is here, and for what.
-#[derive(Clone)]
-pub(crate) struct Visit {
-    pub(crate) edge: Arc<Edge>,
-    /// As they were when this visit began.
-    pub(crate) rules: Arc<Rules>,
-    pub(crate) principal: Arc<Principal>,
-    pub(crate) view: View,
-    /// Whether more than the one answer can be sent.
-    pub(crate) streams: bool,
-}
-
-impl Visit {
-    /// Nobody will answer what was asked: what waits for that is given up.
-    fn abandon(&self, state: &State) {
-        if let State::Parked(park) = state {
-            self.edge.ports.sessions.abandon(park);
-        }
-    }
-}
+use crate::rescue::rescue;
 
 /// What a request is answered with.
 pub(crate) enum Reply {

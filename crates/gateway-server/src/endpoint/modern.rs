@@ -53,6 +53,9 @@ pub(crate) async fn answer(
     };
     let edge = &visit.edge;
     let manner = manner(visit, &meta, headers);
+    if let Err(refusal) = visit.check_scopes(&request, Some(&manner.key)) {
+        return refused(visit, &request, &refusal).into();
+    }
     if request.method == method::LISTEN {
         return match listen::modern(visit, &request, &manner, entry) {
             Ok(stream) => Reply::Conversation(stream),
@@ -171,5 +174,6 @@ fn check(request: &Request, headers: Option<&HeaderMap>) -> Result<RequestMeta, 
 fn refused(visit: &Visit, request: &Request, refusal: &Refusal) -> Answer {
     let answer = refusal.answer(Era::Modern, Some(&request.id));
     visit.edge.answered(&request.method, Era::Modern, &answer);
+    visit.refused(request, answer.kind);
     answer
 }

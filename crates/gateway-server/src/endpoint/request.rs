@@ -51,7 +51,7 @@ impl Manner<'_> {
     }
 
     /// The exchange of a request whose client wants the answer only.
-    pub(crate) fn exchange(&self, visit: &Visit) -> Exchange {
+    pub(crate) fn exchange(&self, visit: &Visit, params: &Params) -> Exchange {
         Exchange {
             era: self.era(),
             session: self.key.clone(),
@@ -62,8 +62,8 @@ impl Manner<'_> {
             run: None,
             events: visit.edge.silent.clone(),
             client: self.client.clone(),
-            incoming: None,
-            trace: None,
+            incoming: visit.incoming.clone(),
+            trace: visit.trace(params.meta.as_ref()),
             notes: Arc::default(),
         }
     }
@@ -88,11 +88,15 @@ pub(crate) fn call(
     entry: Option<Entry>,
 ) -> Result<InProgress, Answer> {
     let Request { id, method, params } = request;
-    let unfit = |unfit| match unfit {
-        Unfit::Params(error) => failed_towards(&CallerError::into(error), manner.era(), &id),
-        Unfit::Header(refusal) => Refusal::answer(&refusal, manner.era(), Some(&id)),
+    let unfit = |unfit, params: &Params| {
+        let answer = match unfit {
+            Unfit::Params(error) => failed_towards(&CallerError::into(error), manner.era(), &id),
+            Unfit::Header(refusal) => Refusal::answer(&refusal, manner.era(), Some(&id)),
+        };
+        visit.turned_away(Some((&method, params)), answer.kind);
+        answer
     };
-    let subject = check(visit, &method, &params, manner).map_err(unfit)?;
+    let subject = check(visit, &method, &params, manner).map_err(|error| unfit(error, &params))?;
     let token = meta::progress_token(params.meta.as_ref()).filter(|_| visit.streams);
     let log_level = manner.log_level.filter(|_| visit.streams);
     let wants_progress = token.is_some();
@@ -105,16 +109,20 @@ pub(crate) fn call(
         false => (visit.edge.silent.clone(), None),
     };
     let interview = asks.zip(events.as_mut()).map(|(session, events)| Interview::new(visit, session, events));
+    let exchange = Exchange { wants_progress, log_level, events: sink, ..manner.exchange(visit, &params) };
     let mut call = Call {
         target: Target::Exposed { view: visit.view.clone(), subject: subject.clone() },
         params,
         follow_up: None,
         origin: None,
-        caller: visit.principal.caller.clone(),
-        exchange: Exchange { wants_progress, log_level, events: sink, ..manner.exchange(visit) },
+        caller: visit.caller.clone(),
+        exchange,
     };
     let round = match manner.era() {
-        Era::Modern => Some(Round::begin(visit, &method, &subject, manner, &mut call).map_err(unfit)?),
+        Era::Modern => {
+            let begun = Round::begin(visit, &method, &subject, manner, &mut call);
+            Some(begun.map_err(|error| unfit(error, &call.params))?)
+        }
         Era::Legacy => None,
     };
     let (visit, revision) = (visit.clone(), manner.revision);
@@ -346,7 +354,7 @@ fn invalid<T>(reason: &str) -> Result<T, CallerError> {
 fn check_mirrored(visit: &Visit, name: &str, params: &Params, manner: &Manner<'_>) -> Result<(), Unfit> {
     let Some(headers) = manner.mirrored else { return Ok(()) };
     let directory = &visit.edge.ports.directory;
-    let tool = directory.tool(&visit.view, &visit.principal.caller, &manner.key, name);
+    let tool = directory.tool(&visit.view, &visit.caller, &manner.key, name);
     let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) else { return Ok(()) };
     let arguments = match params.object.get("arguments").map(RawObject::try_from) {
         Some(Ok(arguments)) => Some(arguments),

@@ -1,6 +1,9 @@
 //! What the log says of requests that fail.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use gateway_domain::{CallerError, DownstreamName, OperatorError, UnlistedError};
 use tracing::{Level, Metadata, Subscriber, span};

@@ -26,7 +26,13 @@ pub(super) async fn subscribe(
     match watched {
         None => Refusal::ShuttingDown.answer(manner.era(), Some(&request.id)),
         Some(Ok(())) => Answer::result(&request.id, b"{}"),
-        Some(Err(error)) => failed_towards(&error, manner.era(), &request.id),
+        Some(Err(error)) => {
+            let answer = failed_towards(&error, manner.era(), &request.id);
+            if matches!(error, Error::Caller(_)) {
+                visit.refused(request, answer.kind);
+            }
+            answer
+        }
     }
 }
 
@@ -46,8 +52,9 @@ async fn watch(
     }
     let target =
         Target::Exposed { view: visit.view.clone(), subject: Subject::Resource { uri: uri.clone() } };
-    let (subscriptions, exchange) = (&visit.edge.ports.subscriptions, manner.exchange(visit));
-    let caller = &visit.principal.caller;
+    let (subscriptions, exchange) =
+        (&visit.edge.ports.subscriptions, manner.exchange(visit, &request.params));
+    let caller = &visit.caller;
     let work = subscriptions.subscribe(target, caller, &exchange, updates(session));
     let subscription = CatchUnwind(work).await.unwrap_or_else(|Panicked| Err(panicked("a subscription")))?;
     session.watched().keep(uri, subscription);
@@ -55,12 +62,16 @@ async fn watch(
 }
 
 /// Watches a resource no longer. One that is not watched is so already.
-pub(super) fn unsubscribe(session: &Session, request: &Request) -> Answer {
+pub(super) fn unsubscribe(visit: &Visit, session: &Session, request: &Request) -> Answer {
     match uri(&request.params) {
         Ok(uri) => {
             session.watched().leave(&uri);
             Answer::result(&request.id, b"{}")
         }
-        Err(error) => failed(&error.into(), &request.id),
+        Err(error) => {
+            let answer = failed(&error.into(), &request.id);
+            visit.refused(request, answer.kind);
+            answer
+        }
     }
 }

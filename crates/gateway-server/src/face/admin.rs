@@ -1,8 +1,7 @@
 use gateway_domain::{DownstreamName, DownstreamState, View};
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use hyper::body::Incoming;
+use http::{HeaderValue, Method, Response, StatusCode, header};
 
-use super::{Face, Refusing, Serves, is_get, route::Page};
+use super::{Face, Refusing, Serves, identity::Head, is_get, route::Page};
 use crate::{
     body::ResponseBody,
     edge::{Edge, Phase},
@@ -12,9 +11,9 @@ use crate::{
 };
 
 impl Face {
-    pub(super) fn admin(&self, rules: &Rules, page: Page, request: &Request<Incoming>) -> Refusing {
-        if !is_get(request.method()) {
-            return Err(Refusal::MethodNotAllowed { allow: "GET, HEAD" });
+    pub(super) fn admin(&self, rules: &Rules, page: Page, method: &Method, head: Head<'_>) -> Refusing {
+        if !is_get(method) {
+            return Err(Refusal::MethodNotAllowed { allow: "GET, HEAD" }.into());
         }
         match page {
             Page::Alive => Ok(text(StatusCode::OK, "alive\n")),
@@ -23,8 +22,7 @@ impl Face {
             Page::Metrics => {
                 // Names of downstreams and callers' habits are not for everybody (P-W7).
                 if self.serves != Serves::Admin {
-                    let identified = rules.authority.identify(request.headers());
-                    identified.map_err(|_| Refusal::Unauthorized)?;
+                    self.identify_client(rules, head)?;
                 }
                 let mut response = text(StatusCode::OK, scrape(&self.edge));
                 let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
@@ -37,11 +35,11 @@ impl Face {
     /// Has the cached list of one downstream, or of all, read again (G-11).
     pub(super) fn flush(&self, name: Option<&DownstreamName>, method: &Method) -> Refusing {
         if *method != Method::POST {
-            return Err(Refusal::MethodNotAllowed { allow: "POST" });
+            return Err(Refusal::MethodNotAllowed { allow: "POST" }.into());
         }
         let directory = &self.edge.ports.directory;
         if name.is_some_and(|name| !directory.has_view(&View::Downstream(name.clone()))) {
-            return Err(Refusal::NoSuchPath);
+            return Err(Refusal::NoSuchPath.into());
         }
         let flushed = directory.flush(name);
         tracing::info!(downstream = name.map(DownstreamName::as_str), flushed, "lists flushed");
@@ -51,21 +49,24 @@ impl Face {
     }
 }
 
-/// Every required downstream can be used, and no shutdown has begun.
+/// Every required downstream can be used, whatever else has to hold does, and no shutdown has begun.
 fn is_ready(edge: &Edge) -> bool {
     use DownstreamState::{Degraded, Ready};
     let usable = |state| matches!(state, Ready | Degraded);
     let serving = *edge.phase.borrow() == Phase::Serving;
     let mut downstreams = edge.ports.directory.downstreams().into_iter();
-    serving && downstreams.all(|status| !status.required || usable(status.state))
+    serving
+        && edge.ports.ready.iter().all(|ready| ready())
+        && downstreams.all(|status| !status.required || usable(status.state))
 }
 
 fn scrape(edge: &Edge) -> String {
-    edge.metrics.scrape(&Readings {
+    let readings = Readings {
         in_flight: edge.load.count(),
         sessions: edge.sessions.len(),
         downstreams: edge.ports.directory.downstreams(),
-    })
+    };
+    edge.metrics.scrape(&readings, &edge.ports.metrics)
 }
 
 fn text(status: StatusCode, text: impl Into<Vec<u8>>) -> Response<ResponseBody> {

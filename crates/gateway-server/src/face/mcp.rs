@@ -10,15 +10,23 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::{Face, Refusing, accept::Accept, empty, events, message};
+use super::{
+    Denied, Face, Refusing,
+    accept::Accept,
+    empty, events,
+    identity::{Head, Identified, traced},
+    message,
+};
 use crate::{
     body::{Held, ResponseBody, Resumption, Source, read},
     endpoint::{Answer, Conversation, Reply, Visit, legacy, modern},
     field::field,
     listen::{self, Opened},
+    metrics::label,
     rescue::Refusal,
     rules::Rules,
     session::{EventId, Reader, Session, keep},
+    tls::Peer,
 };
 
 /// A modern path takes POST only; the others are for sessions (protocol.md §7.1).
@@ -39,25 +47,35 @@ impl Face {
         rules: Arc<Rules>,
         view: View,
         request: Request<Incoming>,
+        peer: Peer,
     ) -> Refusing {
-        let identified = rules.authority.identify(request.headers());
-        let principal = identified.map_err(|_| Refusal::Unauthorized)?.clone();
         let view = self.edge.ports.directory.profiled(view);
-        if !self.edge.ports.directory.has_view(&view) {
-            return Err(Refusal::NoSuchPath);
-        }
-        let accept = Accept::of(request.headers());
-        let visit = Visit { edge: self.edge.clone(), rules, principal, view, streams: accept.events };
-        match *request.method() {
-            Method::POST => post(&visit, accept, request).await,
-            Method::GET => get(&visit, request.headers()),
-            Method::DELETE => delete(&visit, request.headers()).await,
-            _ => Err(NO_SUCH_METHOD),
-        }
+        let head = Head { headers: request.headers(), query: request.uri().query(), peer };
+        let Identified { principal, caller, incoming } = self.identify(&rules, &view, head).await?;
+        let (accept, trace) = (Accept::of(request.headers()), traced(request.headers()));
+        let (edge, streams, peer) = (self.edge.clone(), accept.events, Some(peer.addr));
+        let visit = Visit { edge, rules, principal, caller, peer, view, streams, incoming, trace };
+        let answered = serve(&visit, accept, request).await;
+        answered.map_err(|refusal| Denied { caller: Some(visit.caller), ..refusal.into() })
     }
 }
 
-async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Refusing {
+type Served = Result<Response<ResponseBody>, Refusal>;
+
+async fn serve(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Served {
+    if !visit.edge.ports.directory.has_view(&visit.view) {
+        return Err(Refusal::NoSuchPath);
+    }
+    visit.check_path()?;
+    match *request.method() {
+        Method::POST => post(visit, accept, request).await,
+        Method::GET => get(visit, request.headers()),
+        Method::DELETE => delete(visit, request.headers()).await,
+        _ => Err(NO_SUCH_METHOD),
+    }
+}
+
+async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Served {
     let (head, body) = request.into_parts();
     check_media(&head.headers)?;
     if !accept.json && !accept.events {
@@ -72,7 +90,7 @@ async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Refu
     };
     Ok(match reply {
         Posted::Accepted => empty(StatusCode::ACCEPTED),
-        Posted::Refused(answer) => message(answer),
+        Posted::Refused(answer) => message(&visit.rules, &visit.view, answer),
         Posted::Welcome(answer, session) => {
             let mut response = answered(visit, accept, answer);
             if let Ok(id) = HeaderValue::from_str(session.id()) {
@@ -102,13 +120,14 @@ fn refused(visit: &Visit, error: EnvelopeError) -> Answer {
     let id = error.id.clone();
     let answer = Refusal::Envelope(error).answer(Era::Modern, id.as_ref());
     visit.edge.metrics.refused(answer.kind);
+    visit.turned_away(None, answer.kind);
     answer
 }
 
 /// One message as the client takes it. Errors with a status of their own are always JSON.
 fn answered(visit: &Visit, accept: Accept, answer: Answer) -> Response<ResponseBody> {
     if accept.json || answer.status != StatusCode::OK {
-        return message(answer);
+        return message(&visit.rules, &visit.view, answer);
     }
     let conversation = Conversation::new(|speaker| async move {
         speaker.say(answer.payload).await;
@@ -117,6 +136,9 @@ fn answered(visit: &Visit, accept: Accept, answer: Answer) -> Response<ResponseB
 }
 
 async fn single(visit: &Visit, message: Message, headers: &HeaderMap, held: &mut Held) -> Posted {
+    if let Message::Request(Rpc { method, .. }) = &message {
+        tracing::Span::current().record("method", label(method));
+    }
     let (verdict, envelope) = verdict(&message, headers);
     let refusal = match verdict {
         Verdict::Modern => match message {
@@ -180,13 +202,22 @@ fn verdict(message: &Message, headers: &HeaderMap) -> (Verdict, Option<String>) 
 fn refuse(visit: &Visit, era: Era, refusal: &Refusal, request: Option<&Rpc>) -> Answer {
     let answer = refusal.answer(era, request.map(|request| &request.id));
     match request {
-        Some(request) => visit.edge.answered(&request.method, era, &answer),
-        None => visit.edge.metrics.refused(answer.kind),
+        Some(request) => {
+            visit.edge.answered(&request.method, era, &answer);
+            visit.refused(request, answer.kind);
+        }
+        None => {
+            visit.edge.metrics.refused(answer.kind);
+            visit.turned_away(None, answer.kind);
+        }
     }
     answer
 }
 
 async fn handshake(visit: &Visit, request: &Rpc) -> Posted {
+    if let Err(refusal) = visit.check_scopes(request, None) {
+        return Posted::Refused(refuse(visit, Era::Legacy, &refusal, Some(request)));
+    }
     let client = match legacy::negotiate(visit, request) {
         Ok(client) => client,
         Err(answer) => return Posted::Reply(answer.into()),
@@ -296,7 +327,7 @@ fn is_modern(headers: &HeaderMap) -> bool {
     }
 }
 
-fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
+fn get(visit: &Visit, headers: &HeaderMap) -> Served {
     let session = named_session(visit, headers)?;
     if !visit.streams {
         return Err(Refusal::NotAcceptable);
@@ -327,7 +358,7 @@ fn get(visit: &Visit, headers: &HeaderMap) -> Refusing {
     Ok(events(visit, kept(visit, &session, reader), Held::stream(held)))
 }
 
-async fn delete(visit: &Visit, headers: &HeaderMap) -> Refusing {
+async fn delete(visit: &Visit, headers: &HeaderMap) -> Served {
     let session = named_session(visit, headers)?;
     if visit.edge.sessions.remove(&session) {
         // It goes on to its end although nobody may wait so long.

@@ -5,24 +5,33 @@ mod activity;
 mod admin;
 mod cors;
 mod head;
+mod identity;
 mod mcp;
+mod metadata;
 mod route;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+};
 
+use gateway_domain::{Caller, View};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 
 pub(crate) use self::activity::{Activity, Watched};
-use self::route::Route;
+use self::{identity::Head, route::Route};
 use crate::{
     body::{Held, ResponseBody, Source},
     edge::Edge,
-    endpoint::{Answer, Visit},
+    endpoint::{Answer, Hint, Visit, record},
     guard::Refused,
+    oauth::Challenge,
     rescue::Refusal,
     rules::Rules,
+    tls::Peer,
 };
+use tracing::Instrument;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -46,17 +55,40 @@ pub(crate) struct Face {
     pub(crate) serves: Serves,
 }
 
-type Refusing = Result<Response<ResponseBody>, Refusal>;
+type Refusing = Result<Response<ResponseBody>, Denied>;
+
+/// A refusal of a whole request, and what its record says that the answer does not.
+#[derive(Debug)]
+pub(crate) struct Denied {
+    refusal: Refusal,
+    /// Who asked, if that was found out.
+    caller: Option<Caller>,
+    /// Why, where clients are not told.
+    code: Option<&'static str>,
+}
+
+impl From<Refusal> for Denied {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, caller: None, code: None }
+    }
+}
 
 impl Face {
     /// Answers one request. Who may ask at all is decided here, once for all paths.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<ResponseBody> {
+        let number = self.edge.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let empty = tracing::field::Empty;
+        let span = tracing::info_span!("request", number, method = empty, client = empty);
+        self.begin(request, peer).instrument(span).await
+    }
+
+    async fn begin(&self, request: Request<Incoming>, peer: Peer) -> Response<ResponseBody> {
         let framed = request.version() != Version::HTTP_2;
         let unread = framed && !request.body().is_end_stream();
         let rules = self.edge.rules();
         match self.check(&rules, &request) {
-            Ok(origin) => self.pass(rules, request, origin, unread).await,
-            Err(refusal) => closing(self.refuse(&refusal), unread),
+            Ok(origin) => self.pass(rules, request, (origin, peer), unread).await,
+            Err(refusal) => closing(self.refuse(&rules, &View::All, peer, &refusal.into()), unread),
         }
     }
 
@@ -81,7 +113,7 @@ impl Face {
         &self,
         rules: Arc<Rules>,
         request: Request<Incoming>,
-        origin: Option<HeaderValue>,
+        (origin, peer): (Option<HeaderValue>, Peer),
         unread: bool,
     ) -> Response<ResponseBody> {
         // In HTTP/1.1 hyper leaves the body out.
@@ -90,10 +122,12 @@ impl Face {
         let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
         let mut response = match &origin {
             Some(_) if cors::is_preflight(&request) => cors::preflight(&request),
-            _ => self
-                .route(rules, request)
-                .await
-                .unwrap_or_else(|refusal| closing(self.refuse(&refusal), unread)),
+            _ => {
+                let route = self.route_of(&rules, request.uri().path());
+                let view = route.as_ref().and_then(Route::view).cloned().unwrap_or(View::All);
+                let answered = self.route(rules.clone(), route, request, peer).await;
+                answered.unwrap_or_else(|denied| closing(self.refuse(&rules, &view, peer, &denied), unread))
+            }
         };
         response = closing(response, ambiguous);
         if let Some(origin) = origin {
@@ -105,28 +139,47 @@ impl Face {
         response
     }
 
-    async fn route(&self, rules: Arc<Rules>, request: Request<Incoming>) -> Refusing {
-        match (Route::of(request.uri().path()), self.serves) {
+    /// What stands at a path, and may have its place there because of what the operator says.
+    fn route_of(&self, rules: &Rules, path: &str) -> Option<Route> {
+        let described = || rules.protected.as_ref()?.described_at(path).cloned().map(Route::Metadata);
+        Route::of(path).or_else(described)
+    }
+
+    async fn route(
+        &self,
+        rules: Arc<Rules>,
+        route: Option<Route>,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Refusing {
+        match (route, self.serves) {
             (Some(Route::Messages(view)), Serves::Everything | Serves::Messages) => {
                 if !matches!(request.version(), Version::HTTP_11 | Version::HTTP_2) {
-                    return Err(Refusal::HttpVersion);
+                    return Err(Refusal::HttpVersion.into());
                 }
-                self.messages(rules, view, request).await
+                self.messages(rules, view, request, peer).await
             }
             (Some(Route::Admin(page)), Serves::Everything | Serves::Admin) => {
-                self.admin(&rules, page, &request)
+                let head = Head { headers: request.headers(), query: request.uri().query(), peer };
+                self.admin(&rules, page, request.method(), head)
+            }
+            (Some(Route::Metadata(view)), Serves::Everything | Serves::Messages) => {
+                metadata::metadata(&rules, &view, request.method())
             }
             // Nothing that clients can do makes downstreams work (G-W11).
             (Some(Route::Flush(name)), Serves::Admin) => self.flush(name.as_ref(), request.method()),
-            _ => Err(Refusal::NoSuchPath),
+            _ => Err(Refusal::NoSuchPath.into()),
         }
     }
 
-    fn refuse(&self, refusal: &Refusal) -> Response<ResponseBody> {
+    fn refuse(&self, rules: &Rules, view: &View, peer: Peer, denied: &Denied) -> Response<ResponseBody> {
+        let Denied { refusal, caller, code } = denied;
         // Without a message there is no era, and no row that depends on one.
         let answer = refusal.answer(gateway_domain::Era::Modern, None);
         self.edge.metrics.refused(answer.kind);
-        let mut response = message(answer);
+        let reason = code.unwrap_or(answer.kind);
+        record(&self.edge.ports, caller.as_ref(), Some(peer.addr), (None, None), reason);
+        let mut response = message(rules, view, answer);
         if let Refusal::MethodNotAllowed { allow } | Refusal::SessionNotNamed { allow } = refusal {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
         }
@@ -143,21 +196,42 @@ fn closing(mut response: Response<ResponseBody>, closes: bool) -> Response<Respo
 }
 
 /// A response with one JSON-RPC message.
-fn message(answer: Answer) -> Response<ResponseBody> {
+fn message(rules: &Rules, view: &View, answer: Answer) -> Response<ResponseBody> {
+    let (challenge, status) = (challenge(rules, view, &answer), answer.status);
     let mut response = Response::new(ResponseBody::whole(answer.payload));
-    *response.status_mut() = answer.status;
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, JSON);
-    match answer.status {
-        StatusCode::UNAUTHORIZED => {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        _ => {}
+    if let Some(challenge) = challenge {
+        headers.insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        headers.insert(header::RETRY_AFTER, retry_after(&answer.hint));
     }
     response
+}
+
+/// What a client can do about a refusal, if it is one that it can do something about.
+fn challenge(rules: &Rules, view: &View, answer: &Answer) -> Option<HeaderValue> {
+    let challenge = match (&answer.hint, answer.status) {
+        (Hint::Scopes(scopes), _) => Challenge::Scopes(scopes.clone()),
+        (Hint::InvalidToken, _) => Challenge::Invalid,
+        (_, StatusCode::UNAUTHORIZED) => Challenge::Missing,
+        _ => return None,
+    };
+    match &rules.protected {
+        Some(protected) => Some(protected.challenge(view, &challenge)),
+        None => Some(HeaderValue::from_static("Bearer")),
+    }
+}
+
+/// When to come again, in whole seconds, at least one.
+fn retry_after(hint: &Hint) -> HeaderValue {
+    let seconds = match hint {
+        Hint::RetryIn(time) => time.as_nanos().div_ceil(1_000_000_000).max(1),
+        _ => 1,
+    };
+    HeaderValue::from_str(&seconds.to_string()).unwrap_or(HeaderValue::from_static("1"))
 }
 
 /// A response with a message in each event.

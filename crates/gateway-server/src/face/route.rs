@@ -1,11 +1,15 @@
 use gateway_domain::{DownstreamName, View};
 
+use crate::oauth::WELL_KNOWN;
+
 /// What stands at a path (design §11).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/mcp` or `/mcp/NAME`; whether that downstream exists is not decided here.
     Messages(View),
     Admin(Page),
+    /// What a path says about the tokens that it takes.
+    Metadata(View),
     /// Has lists read again: one downstream's, or all.
     Flush(Option<DownstreamName>),
 }
@@ -31,9 +35,35 @@ impl Route {
             "/flush" => Some(Self::Flush(None)),
             _ => {
                 let named = |prefix: &str| DownstreamName::parse(path.strip_prefix(prefix)?).ok();
+                if let Some(of) = path.strip_prefix(WELL_KNOWN) {
+                    return Self::described(of);
+                }
                 let messages = || Some(Self::Messages(View::Downstream(named("/mcp/")?)));
                 named("/flush/").map(|name| Self::Flush(Some(name))).or_else(messages)
             }
+        }
+    }
+
+    /// The metadata of a path; without one, of `/mcp`.
+    fn described(path: &str) -> Option<Self> {
+        match path {
+            "" => Some(Self::Metadata(View::All)),
+            _ => Self::of(path)?.messages().map(Self::Metadata),
+        }
+    }
+
+    fn messages(self) -> Option<View> {
+        match self {
+            Self::Messages(view) => Some(view),
+            Self::Admin(_) | Self::Metadata(_) | Self::Flush(_) => None,
+        }
+    }
+
+    /// Which part of the gateway it is about.
+    pub(crate) fn view(&self) -> Option<&View> {
+        match self {
+            Self::Messages(view) | Self::Metadata(view) => Some(view),
+            Self::Admin(_) | Self::Flush(_) => None,
         }
     }
 }
@@ -44,16 +74,24 @@ mod tests {
 
     #[test]
     fn only_known_paths_lead_somewhere() {
-        let files = Route::Messages(View::Downstream(DownstreamName::parse("files").unwrap()));
+        let files = || View::Downstream(DownstreamName::parse("files").unwrap());
         for (path, expected) in [
             ("/mcp", Some(Route::Messages(View::All))),
             ("/mcp/", Some(Route::Messages(View::All))),
-            ("/mcp/files", Some(files)),
+            ("/mcp/files", Some(Route::Messages(files()))),
             ("/healthz", Some(Route::Admin(Page::Alive))),
             ("/readyz", Some(Route::Admin(Page::Ready))),
             ("/metrics", Some(Route::Admin(Page::Metrics))),
             ("/flush", Some(Route::Flush(None))),
             ("/flush/files", Some(Route::Flush(Some(DownstreamName::parse("files").unwrap())))),
+            ("/.well-known/oauth-protected-resource", Some(Route::Metadata(View::All))),
+            ("/.well-known/oauth-protected-resource/mcp", Some(Route::Metadata(View::All))),
+            ("/.well-known/oauth-protected-resource/mcp/files", Some(Route::Metadata(files()))),
+            ("/.well-known/oauth-protected-resource/", None),
+            ("/.well-known/oauth-protected-resource/metrics", None),
+            ("/.well-known/oauth-protected-resource/.well-known/oauth-protected-resource", None),
+            ("/.well-known/oauth-protected-resourcex", None),
+            ("/.well-known", None),
             ("/flush/", None),
             ("/flush/files/", None),
             ("/flush/a__b", None),

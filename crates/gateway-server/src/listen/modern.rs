@@ -45,6 +45,9 @@ pub(crate) fn modern(
 ) -> Result<Conversation, Answer> {
     let opened = open(visit, request, manner, entry);
     let kind = opened.as_ref().err().map_or("ok", |answer| answer.kind);
+    if opened.is_err() {
+        visit.refused(request, kind);
+    }
     visit.edge.metrics.answered(method::LISTEN, Era::Modern, kind);
     opened
 }
@@ -68,7 +71,7 @@ fn open(
     let limit = visit.rules.config.limits.subscriptions_per_listen;
     // Taken now, so that no change between here and the first look is missed.
     let seen = Seen::new(visit);
-    let exchange = manner.exchange(visit);
+    let exchange = manner.exchange(visit, &request.params);
     let visit = visit.clone();
     Ok(Conversation::new(move |speaker| async move {
         let over = over(&place);
@@ -250,8 +253,8 @@ impl Stream {
             let target = Target::Exposed { view: self.visit.view.clone(), subject };
             let (visit, exchange, updates) = (self.visit.clone(), exchange.clone(), updates.clone());
             watching.spawn(async move {
-                let caller = &visit.principal.caller;
-                let watched = visit.edge.ports.subscriptions.subscribe(target, caller, &exchange, updates);
+                let subscriptions = &visit.edge.ports.subscriptions;
+                let watched = subscriptions.subscribe(target, &visit.caller, &exchange, updates);
                 (place, watched.await)
             });
         }

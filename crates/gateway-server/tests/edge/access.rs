@@ -87,7 +87,7 @@ async fn without_a_known_key_nothing_is_told() {
         ("", 401),
         ("Authorization: Bearer k-3\r\n", 401),
         ("Authorization: Basic k-1\r\n", 401),
-        ("Authorization: Bearer k-1\r\nAuthorization: Bearer k-1\r\n", 401),
+        ("Authorization: Bearer k-1\r\nAuthorization: Bearer k-1\r\n", 400),
         ("Authorization: bearer k-1\r\n", 200),
         ("Authorization: Bearer k-2\r\n", 200),
     ] {
@@ -99,7 +99,8 @@ async fn without_a_known_key_nothing_is_told() {
         }
     }
     for (path, status) in [
-        ("/mcp?key=k-1&access_token=k-1", 401),
+        ("/mcp?key=k-1&access_token=k-1", 400),
+        ("/metrics?access_token=k-1", 400),
         ("/mcp/files", 401),
         // Whether a downstream exists is told to nobody either.
         ("/mcp/nosuch", 401),

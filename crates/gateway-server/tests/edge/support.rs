@@ -11,10 +11,11 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DownstreamFault, DownstreamName,
-    DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations, ListKind, ListRemark, Offer,
-    OfferedTool, Outcome, Page, ParamHeader, ParamKind, ParkId, PeerError, RawJson, RawObject, SessionKey,
-    Sessions, Subject, Subscription, Subscriptions, Target, Tool, Updates, View,
+    Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DoorAudit, DoorRefusal,
+    DownstreamFault, DownstreamName, DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations,
+    ListKind, ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, ParkId, PeerError,
+    RawJson, RawObject, SessionKey, Sessions, Subject, Subscription, Subscriptions, Target, Tool, Updates,
+    View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
@@ -68,6 +69,21 @@ pub(crate) struct World {
     /// What is said with every list: whether it is private, and what is wrong.
     pub(crate) remarks: Mutex<(bool, Vec<ListRemark>)>,
     pub(crate) flushed: Mutex<Vec<Option<DownstreamName>>>,
+    /// Requests that were refused at the door.
+    pub(crate) refusals: Mutex<Vec<Refused>>,
+}
+
+/// A refusal: caller, whether the peer is known, method, name, reason.
+pub(crate) type Refused = (Option<String>, bool, Option<String>, Option<String>, String);
+
+impl DoorAudit for World {
+    fn refused(&self, refusal: &DoorRefusal<'_>) {
+        let DoorRefusal { caller, peer, method, name, reason } = refusal;
+        let text = |text: &Option<&str>| text.map(str::to_owned);
+        let refused =
+            (caller.map(Caller::to_string), peer.is_some(), text(method), text(name), reason.to_string());
+        self.refusals.lock().unwrap().push(refused);
+    }
 }
 
 impl World {
@@ -94,16 +110,12 @@ impl World {
             lists: Mutex::default(),
             remarks: Mutex::default(),
             flushed: Mutex::default(),
+            refusals: Mutex::default(),
         })
     }
 
     pub(crate) fn ports(self: &Arc<Self>) -> Ports {
-        Ports {
-            directory: self.clone(),
-            dispatcher: self.clone(),
-            sessions: self.clone(),
-            subscriptions: self.clone(),
-        }
+        Ports { audit: self.clone(), ..Ports::new(self.clone(), self.clone(), self.clone(), self.clone()) }
     }
 
     /// Those who watch a resource are told.
