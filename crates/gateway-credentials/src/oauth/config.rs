@@ -1,0 +1,205 @@
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use gateway_domain::Secret;
+use http::HeaderMap;
+
+use super::{OauthError, address::Address, assertion::SigningKey, scopes::Scopes, trust::Trust};
+
+/// How one downstream is authorized at (protocol.md §18.3, security.md §5.2), as the operator wrote it.
+#[derive(Debug, Clone)]
+pub struct OauthConfig {
+    /// The downstream's name, for texts and pages.
+    pub name: Arc<str>,
+    /// Its URL: tokens are for it alone.
+    pub url: String,
+    /// Whose tokens are sent.
+    pub mode: Mode,
+    /// What the gateway is to the authorization server.
+    pub client: ClientIdentity,
+    /// The scopes to ask for instead of all that the server supports; empty: the server's.
+    pub scopes: Vec<String>,
+    /// The only authorization server to use; `None`: what the server's metadata names. Needed with a client secret, so
+    /// that no server can have it sent elsewhere.
+    pub issuer: Option<String>,
+    /// The token endpoint, for [`Mode::ClientCredentials`] and [`Mode::Exchange`]: then nothing is discovered.
+    pub token_url: Option<String>,
+    /// The `audience` parameter of token requests; `None`: none is sent.
+    pub audience: Option<String>,
+    /// The redirect URI of [`login`](super::login) on the loopback; `None`: a free port, at `/callback`.
+    pub redirect: Option<String>,
+    /// Whether a server without metadata may be its own authorization server, as in revision 2025-03-26. Off by
+    /// default.
+    pub legacy_discovery: bool,
+    /// Whether documents may name addresses of the loopback, at any port and over `http`: for development. Off by
+    /// default.
+    pub loopback_issuers: bool,
+    /// How [`login`](super::login) learns what the server wants; `None`: from the well-known places alone.
+    pub probe: Option<Probe>,
+    /// The bounds.
+    pub limits: OauthLimits,
+}
+
+/// Whose tokens are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// One for everybody, got by [`login`](super::login).
+    Gateway,
+    /// The caller's own, which the caller authorizes in a browser.
+    PerUser {
+        /// Where browsers reach the pages of [`ConnectPages`](super::ConnectPages), such as `https://gateway.example/connect`;
+        /// `https`, or `http` on the loopback.
+        base: String,
+    },
+    /// One for everybody, by the grant `client_credentials`.
+    ClientCredentials,
+    /// One for each caller, by exchange of the caller's own (RFC 8693).
+    Exchange,
+}
+
+/// What the gateway is to the authorization server.
+#[derive(Debug, Clone, Default)]
+pub struct ClientIdentity {
+    /// The registered id; `None`: by metadata document or dynamic registration.
+    pub id: Option<String>,
+    /// The registered secret.
+    pub secret: Option<Secret>,
+    /// The key for `private_key_jwt`; it goes before the secret.
+    pub key: Option<SigningKey>,
+    /// Where our client metadata document is: an `https` URL with a path.
+    pub metadata_url: Option<String>,
+}
+
+/// A request without token, whose refusal says what the server wants. It is posted to the server's URL.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// The bounds of an OAuth client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OauthLimits {
+    /// Tokens kept in memory, of users and of exchanges; 1024.
+    pub tokens: usize,
+    /// Authorizations under way; 256.
+    pub flows: usize,
+    /// How long one may take; 10 minutes.
+    pub flow_time: Duration,
+    /// How long [`login`](super::login) waits for the browser; 5 minutes.
+    pub login_time: Duration,
+    /// Step-ups within ten minutes; 3.
+    pub step_ups: u32,
+}
+
+impl Default for OauthLimits {
+    fn default() -> Self {
+        Self {
+            tokens: 1024,
+            flows: 256,
+            flow_time: Duration::from_secs(600),
+            login_time: Duration::from_secs(300),
+            step_ups: 3,
+        }
+    }
+}
+
+impl OauthConfig {
+    /// A configuration with nothing but what every one has.
+    pub fn new(name: &str, url: &str, mode: Mode) -> Self {
+        Self {
+            name: name.into(),
+            url: url.to_owned(),
+            mode,
+            client: ClientIdentity::default(),
+            scopes: Vec::new(),
+            issuer: None,
+            token_url: None,
+            audience: None,
+            redirect: None,
+            legacy_discovery: false,
+            loopback_issuers: false,
+            probe: None,
+            limits: OauthLimits::default(),
+        }
+    }
+
+    pub(super) fn checked(self) -> Result<Checked, OauthError> {
+        let server =
+            Address::parse(&self.url).map_err(|_| OauthError::Misconfigured("url is no http(s) URL"))?;
+        let address = |text: &Option<String>, wrong| {
+            let read = text.as_deref().map(Address::parse).transpose();
+            read.map_err(|_| OauthError::Misconfigured(wrong))
+        };
+        let issuer = address(&self.issuer, "issuer is no http(s) URL")?;
+        let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
+        let interactive = matches!(self.mode, Mode::Gateway | Mode::PerUser { .. });
+        let rules = [
+            (interactive && token_url.is_some(), "token_url is for client_credentials and exchange"),
+            (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
+            (
+                !interactive && self.client.secret.is_none() && self.client.key.is_none(),
+                "client_credentials and exchange need client_secret or private_key",
+            ),
+            (
+                self.client.secret.is_some() && issuer.is_none() && token_url.is_none(),
+                "client_secret needs issuer or token_url, so that it is sent nowhere else",
+            ),
+            (
+                self.client.id.is_none() && (self.client.secret.is_some() || self.client.key.is_some()),
+                "client_secret and private_key need client_id",
+            ),
+            (
+                !is_metadata_url(self.client.metadata_url.as_deref()),
+                "client_metadata_url is no https URL with a path",
+            ),
+            (!is_redirect(self.redirect.as_deref()), "redirect is no http URL on the loopback with a port"),
+            (!is_base(&self.mode), "base is neither https nor http on the loopback"),
+        ];
+        if let Some((_, rule)) = rules.into_iter().find(|(broken, _)| *broken) {
+            return Err(OauthError::Misconfigured(rule));
+        }
+        let named = [
+            Some(server.origin()),
+            issuer.as_ref().map(Address::origin),
+            token_url.as_ref().map(Address::origin),
+        ];
+        let trust = Trust::new(named.into_iter().flatten().collect(), self.loopback_issuers);
+        let scopes: Scopes = self.scopes.iter().map(String::as_str).collect();
+        Ok(Checked { resource: server.canonical(), server, token_url, trust, scopes, config: self })
+    }
+}
+
+/// A configuration that can work.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) config: OauthConfig,
+    pub(crate) server: Address,
+    /// The server's canonical URI.
+    pub(crate) resource: String,
+    pub(crate) token_url: Option<Address>,
+    pub(crate) trust: Trust,
+    pub(crate) scopes: Scopes,
+}
+
+fn is_metadata_url(text: Option<&str>) -> bool {
+    let Some(text) = text else { return true };
+    Address::parse(text).is_ok_and(|address| address.is_https() && address.path() != "/")
+}
+
+fn is_redirect(text: Option<&str>) -> bool {
+    let Some(text) = text else { return true };
+    Address::parse(text)
+        .is_ok_and(|address| !address.is_https() && address.is_loopback() && !address.has_query())
+}
+
+fn is_base(mode: &Mode) -> bool {
+    let Mode::PerUser { base } = mode else { return true };
+    Address::parse(base)
+        .is_ok_and(|address| (address.is_https() || address.is_loopback()) && !address.has_query())
+}
+
+#[cfg(test)]
+mod tests;
