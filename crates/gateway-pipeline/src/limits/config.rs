@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use wildmatch::WildMatch;
 
-/// What is bounded, and how much of it there may be. Nothing is by default but what is at once, of one caller.
+/// What is bounded, and how much of it there may be. Nothing is by default but how long calls wait, and how many: the edge
+/// bounds the requests of a caller as it is (security.md §3.3).
 ///
 /// Names that overrides are for: callers as they are shown (a client's name, `anonymous`, `SUBJECT at ISSUER`); tools
 /// as `DOWNSTREAM__TOOL` with the name that the downstream gave, workflows by their own; downstreams by their own.
@@ -22,8 +23,7 @@ pub struct LimitsConfig {
 }
 
 impl Default for LimitsConfig {
-    /// 64 calls of a caller at once and 128 that wait in each line (security.md §3.3), each for 2 s; 10 000
-    /// buckets of each kind.
+    /// 128 calls that wait in each line (security.md §3.3), each for 2 s; 10 000 buckets of each kind.
     fn default() -> Self {
         Self {
             rates: Rates::default(),
@@ -52,7 +52,7 @@ pub struct Rates {
 }
 
 /// Bounds on how many calls there may be at once.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Concurrency {
     /// Of a caller; names are callers. A workflow has no place of its own, but its steps have.
     pub caller: Limit<usize>,
@@ -60,12 +60,6 @@ pub struct Concurrency {
     pub tool: Limit<usize>,
     /// Of anything that a downstream has; names are downstreams.
     pub downstream: Limit<usize>,
-}
-
-impl Default for Concurrency {
-    fn default() -> Self {
-        Self { caller: Limit::of(64), tool: Limit::default(), downstream: Limit::default() }
-    }
 }
 
 /// A bound that may differ by name.

@@ -24,9 +24,9 @@ struct Waiter {
 }
 
 impl Line {
-    /// Takes a place if there is one that nobody waits for.
+    /// Takes a place if one is free. Then nobody waits: who leaves gives the place to the next.
     pub(super) fn take(&mut self, limit: usize) -> bool {
-        let is_free = self.length == 0 && self.in_use < limit;
+        let is_free = self.in_use < limit;
         self.in_use += usize::from(is_free);
         is_free
     }

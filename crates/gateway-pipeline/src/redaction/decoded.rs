@@ -52,7 +52,7 @@ impl Decoded {
     }
 }
 
-/// Appends the decoded text of a checked string to `text`, and tells `piece` where each escape and each run without
+/// Appends the decoded text of a checked string, or of the beginning of one, to `text`, and tells `piece` where each escape and each run without
 /// one begins, in the text and between the quotes.
 pub(super) fn decode(inner: &str, text: &mut String, mut piece: impl FnMut(usize, usize, bool)) {
     let mut at = 0;
@@ -136,6 +136,8 @@ mod tests {
             (r"\ud800\ud83d\ude00", "\u{fffd}😀"),
             (r"\ud800\n", "\u{fffd}\n"),
             (r"\ud800", "\u{fffd}"),
+            (r"a\u00", "a\u{fffd}"),
+            (r"a\", "a\u{fffd}"),
         ] {
             assert_eq!(Decoded::read(inner).text(), text, "for {inner}");
         }

@@ -13,28 +13,27 @@ use super::{
 
 /// Redacts all strings of a value.
 pub(super) fn redact(redactor: &Redactor, json: &RawJson, direction: Direction) -> Redacted<RawJson> {
-    let same = || Redacted { value: json.clone(), count: 0 };
-    // What stands in a string without escapes stands so among the bytes.
-    let among_bytes = redactor.suspects(json.as_bytes(), Some(direction));
-    if !among_bytes && memchr::memchr(b'\\', json.as_bytes()).is_none() {
-        return same();
+    let text = json.as_str();
+    let mut work = Work { redactor, direction, text, cuts: Vec::new(), count: 0, is_renamed: false };
+    let mut plain_from = 0;
+    if memchr::memchr(b'\\', text.as_bytes()).is_some() {
+        let mut buffer = String::new();
+        for quoted in Strings::of(text).filter(|quoted| quoted.is_escaped) {
+            work.redact_plain(plain_from..quoted.inner.start - 1);
+            work.redact_escaped(&quoted, &mut buffer);
+            plain_from = quoted.inner.end + 1;
+        }
     }
-    let mut work = Work { redactor, direction, text: json.as_str(), cuts: Vec::new(), count: 0 };
-    let mut buffer = String::new();
-    let mut is_renamed = false;
-    for quoted in Strings::of(json.as_str()).filter(|quoted| among_bytes || quoted.is_escaped) {
-        let is_changed = work.redact(&quoted, &mut buffer);
-        is_renamed |= is_changed && quoted.is_name(json.as_str());
-    }
+    work.redact_plain(plain_from..text.len());
     if work.count == 0 {
-        return same();
+        return Redacted { value: json.clone(), count: 0 };
     }
-    let mut text = spliced(json.as_str(), &work.cuts);
-    if is_renamed {
-        text = names::distinct(text);
+    let mut changed = spliced(text, &work.cuts);
+    if work.is_renamed {
+        changed = names::distinct(changed);
     }
     // Marks within strings leave valid JSON valid. Were it not so, nothing may be shown.
-    let value = RawJson::parse(text).unwrap_or_else(|_| RawJson::string(MARK));
+    let value = RawJson::parse(changed).unwrap_or_else(|_| RawJson::string(MARK));
     Redacted { value, count: work.count }
 }
 
@@ -45,38 +44,46 @@ struct Work<'a> {
     /// What is to be replaced, from left to right.
     cuts: Vec<Range<usize>>,
     count: u64,
+    /// Whether the name of a member is among it.
+    is_renamed: bool,
 }
 
 impl Work<'_> {
-    /// Redacts one string; says whether it has changed. `buffer` is only there to be used again.
-    fn redact(&mut self, quoted: &Quoted, buffer: &mut String) -> bool {
-        let (inner, at) = (&self.text[quoted.inner.clone()], quoted.inner.start);
-        if !quoted.is_escaped {
-            return self.cut(self.redactor.hide(inner, Some(self.direction)), |range| {
-                at + range.start..at + range.end
-            });
+    /// Redacts a part of the text in which no string has escapes: what is not among its bytes is in none of them.
+    fn redact_plain(&mut self, part: Range<usize>) {
+        if !self.redactor.suspects(&self.text.as_bytes()[part.clone()], Some(self.direction)) {
+            return;
         }
+        for quoted in Strings::within(self.text, part) {
+            let hidden = self.redactor.hide(&self.text[quoted.inner.clone()], Some(self.direction));
+            self.cut(&quoted, hidden, Range::clone);
+        }
+    }
+
+    /// Redacts one string. `buffer` is only there to be used again.
+    fn redact_escaped(&mut self, quoted: &Quoted, buffer: &mut String) {
+        let inner = &self.text[quoted.inner.clone()];
         buffer.clear();
         decoded::decode(inner, buffer, |_, _, _| {});
         if !self.redactor.suspects(buffer.as_bytes(), Some(self.direction)) {
-            return false;
+            return;
         }
         let decoded = Decoded::read(inner);
-        self.cut(self.redactor.hide(decoded.text(), Some(self.direction)), |range| {
-            let range = decoded.raw(range);
-            at + range.start..at + range.end
-        })
+        let hidden = self.redactor.hide(decoded.text(), Some(self.direction));
+        self.cut(quoted, hidden, |range| decoded.raw(range));
     }
 
     fn cut(
         &mut self,
+        quoted: &Quoted,
         hidden: Option<(Marked<'_>, u64)>,
-        place: impl Fn(&Range<usize>) -> Range<usize>,
-    ) -> bool {
-        let Some((marked, count)) = hidden else { return false };
-        self.cuts.extend(marked.replaced().map(place));
+        raw: impl Fn(&Range<usize>) -> Range<usize>,
+    ) {
+        let Some((marked, count)) = hidden else { return };
+        let at = quoted.inner.start;
+        self.cuts.extend(marked.replaced().map(raw).map(|range| at + range.start..at + range.end));
         self.count += count;
-        true
+        self.is_renamed |= quoted.is_name(self.text);
     }
 }
 

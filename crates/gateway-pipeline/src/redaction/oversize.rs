@@ -73,9 +73,9 @@ impl Bounds {
     fn kept(self, redactor: Option<&Redactor>, text: &RawJson) -> Redacted<String> {
         let inner = text.as_str().get(1..text.as_bytes().len().saturating_sub(1)).unwrap_or_default();
         let longest = redactor.map_or(0, Redactor::longest);
-        // An escape has at most twelve bytes for what is one byte or more.
+        // An escape has at most twelve bytes for what is one byte or more; one that is cut is behind all that matters.
         let enough = self.keep.saturating_add(longest).saturating_mul(12);
-        let decoded = Decoded::read(whole_escapes(&inner[..inner.floor_char_boundary(enough)]));
+        let decoded = Decoded::read(&inner[..inner.floor_char_boundary(enough)]);
         let end = decoded.text().floor_char_boundary(self.keep);
         let hidden = redactor.and_then(|redactor| redactor.hide(decoded.text(), Some(Direction::Results)));
         match hidden {
@@ -86,21 +86,6 @@ impl Bounds {
             None => Redacted { value: decoded.text()[..end].to_owned(), count: 0 },
         }
     }
-}
-
-/// What is left of a part of a string if no escape is to be cut.
-fn whole_escapes(part: &str) -> &str {
-    // Looked for from the start: whether a backslash begins an escape depends on all before it.
-    let mut at = 0;
-    while let Some(next) = memchr::memchr(b'\\', &part.as_bytes()[at..]) {
-        let start = at + next;
-        let length = if part.as_bytes().get(start + 1) == Some(&b'u') { 6 } else { 2 };
-        if start + length > part.len() {
-            return &part[..start];
-        }
-        at = start + length;
-    }
-    part
 }
 
 /// The text of the first item of a tool's content that has one.

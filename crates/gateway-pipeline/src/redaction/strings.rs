@@ -18,7 +18,12 @@ pub(super) struct Quoted {
 
 impl<'a> Strings<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        Self { text: text.as_bytes(), at: 0 }
+        Self::within(text, 0..text.len())
+    }
+
+    /// Those of a part of a text, which begins and ends outside strings.
+    pub(super) fn within(text: &'a str, part: Range<usize>) -> Self {
+        Self { text: &text.as_bytes()[..part.end], at: part.start }
     }
 }
 

@@ -31,6 +31,16 @@ fn ten_thousand_callers_are_known_and_those_beyond_share_a_bucket() {
 }
 
 #[test]
+fn who_shares_a_bucket_is_bound_by_its_own_rate() {
+    let (mut buckets, now) = (Buckets::new(0), Instant::now());
+    assert!(take(&mut buckets, 1, now, rate(0.01, 1)));
+    let wait = |buckets: &mut Buckets<u16>, rate| buckets.wait(&2, now, || 2, || Some(rate));
+    assert_eq!(wait(&mut buckets, rate(0.01, 1)), Some(Duration::from_secs(100)));
+    assert_eq!(wait(&mut buckets, rate(1.0, 1)), Some(SECOND));
+    assert_eq!(buckets.wait(&2, now, || 2, || None), None);
+}
+
+#[test]
 fn full_buckets_are_looked_for_once_in_a_while() {
     let (mut buckets, start, rate) = (Buckets::new(1), Instant::now(), rate(10.0, 1));
     assert!(take(&mut buckets, 1, start, rate));

@@ -107,8 +107,7 @@ fn rate(per_second: f64, burst: u32) -> Rate {
 }
 
 fn rates(rates: Rates) -> LimitsConfig {
-    let at_once = Concurrency { caller: Limit::default(), ..Concurrency::default() };
-    LimitsConfig { rates, at_once, ..LimitsConfig::default() }
+    LimitsConfig { rates, ..LimitsConfig::default() }
 }
 
 fn at_once(at_once: Concurrency) -> LimitsConfig {

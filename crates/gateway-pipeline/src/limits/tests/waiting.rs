@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 fn overloaded(what: &'static str, limit: usize) -> Result<(), CallerError> {
@@ -143,6 +145,25 @@ async fn who_gives_up_leaves_the_line() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_gives_up_takes_none_of_its_other_calls_along() {
+    let rig = Rig::new(LimitsConfig { queue: 4, ..one_of_the_downstream() });
+    let first = rig.begin(tool("ann", "d", "t"));
+    settle().await;
+    let others: Vec<_> = (0..4).map(|_| rig.begin(tool("bob", "d", "t"))).collect();
+    settle().await;
+    others[1].abort();
+    others[2].abort();
+    settle().await;
+    assert_eq!(first.await.unwrap(), Ok(()));
+    let mut made = 0;
+    for call in others {
+        made += usize::from(call.await.is_ok_and(|outcome| outcome == Ok(())));
+    }
+    assert_eq!((made, names(&rig.calls())), (2, vec!["ann", "bob", "bob"]));
+    assert!(rig.limits.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_place_that_was_given_to_who_gives_up_goes_to_the_next() {
     let rig = Rig::new(one_of_the_downstream());
     let first = rig.begin(tool("ann", "d", "t"));
@@ -179,6 +200,53 @@ async fn a_workflow_is_not_in_the_way_of_its_own_steps() {
     assert_eq!(rig.call(tool("ann", "d", "t")).await, Ok(()));
     assert_eq!(workflow.await.unwrap(), Ok(()));
     assert_eq!(rig.calls().iter().map(|(_, at)| *at).collect::<Vec<_>>(), [0, 0]);
+}
+
+/// Counts how many calls it has at once, and the most it ever had.
+#[derive(Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[async_trait]
+impl Dispatcher for Crowd {
+    async fn dispatch(&self, _: Call) -> Result<Outcome, Error> {
+        struct Gone<'a>(&'a AtomicUsize);
+        impl Drop for Gone<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        let _gone = Gone(&self.now);
+        tokio::task::yield_now().await;
+        Ok(Outcome::Complete(RawObject::empty()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_place_is_lost_or_made_up_whoever_gives_up() {
+    let concurrency = Concurrency { caller: Limit::of(5), tool: Limit::of(4), downstream: Limit::of(3) };
+    let limits = Arc::new(Limits::new(LimitsConfig { queue: 1000, ..at_once(concurrency) }));
+    let crowd = Arc::new(Crowd::default());
+    let stage = Arc::new(Limited::new(limits.clone(), crowd.clone()));
+    let begun: Vec<_> = (0..900)
+        .map(|n| {
+            let stage = stage.clone();
+            let call = tool(["ann", "bob", "eve"][n % 3], "d", ["t", "u"][n % 2]);
+            (n, tokio::spawn(async move { outcome(stage.dispatch(call).await) }))
+        })
+        .collect();
+    for (n, call) in begun {
+        if n % 4 == 0 {
+            call.abort();
+        }
+        assert!(call.await.is_ok_and(|outcome| outcome == Ok(())) || n % 4 == 0, "call {n}");
+    }
+    assert_eq!(crowd.now.load(Ordering::SeqCst), 0);
+    assert!((2..=3).contains(&crowd.most.load(Ordering::SeqCst)), "{:?}", crowd.most);
+    assert!(limits.is_idle());
 }
 
 /// Polls once.

@@ -26,6 +26,12 @@ fn secrets_that_cannot_be_redacted_are_refused_by_name() {
                 "secret `secret 1` is a part of [REDACTED], which is put in place of secrets; use another one",
             ),
         ),
+        (
+            "][REDACTED][",
+            Some(
+                "secret `secret 1` is a part of [REDACTED], which is put in place of secrets; use another one",
+            ),
+        ),
         ("hunter22", None),
         ("ünter22", None),
         ("", None),

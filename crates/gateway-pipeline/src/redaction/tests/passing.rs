@@ -265,6 +265,7 @@ async fn a_result_that_is_too_large_is_replaced_unscanned() {
         ("a hunter22 b", 10, Some("a [REDACTED]"), 1),
         ("a hunter22 b", 2, Some("a "), 0),
         ("a \\u0068unter22 b", 4, Some("a [REDACTED]"), 1),
+        ("a \\u0068\\u0075\\u006e\\u0074\\u0065\\u0072\\u0032\\u0032 b", 3, Some("a [REDACTED]"), 1),
     ] {
         let whole = result(text);
         let passed = pass(bounded(size, keep), plain_call(), complete(&whole)).await;
