@@ -57,7 +57,8 @@ impl Memory {
     }
 
     fn text(&self, member: &str) -> Vec<String> {
-        let shown = |record: &RawObject| record.get(member).map_or("-".to_owned(), |value| value.to_string());
+        let shown =
+            |record: &RawObject| record.get(member).map_or_else(|| "-".to_owned(), |value| value.to_string());
         self.records().iter().map(shown).collect()
     }
 }
