@@ -173,7 +173,7 @@ async fn a_record_names_who_called_and_from_where() {
 async fn latency_is_what_the_call_took() {
     let (log, memory) = started(&AuditConfig::default());
     let slow = Fake::new(|_| async {
-        tokio::time::sleep(1500 * MILLI).await;
+        sleep(1500 * MILLI).await;
         complete("{}")
     });
     Audit::new(log.clone(), slow).dispatch(call("t")).await.unwrap();
