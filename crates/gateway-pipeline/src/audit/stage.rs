@@ -100,8 +100,8 @@ impl Drop for OpenRecord<'_> {
         let client = client(&self.about.caller);
         let record = self.about.record(&client, &ending);
         if record.is_security() {
-            // Nobody is there to be told; it is counted and logged.
-            let _ = self.log.keep(&record, self.slot.take().or_else(|| self.log.room_now()));
+            // Nobody is there to be told; without a place, which it still waited for, it is counted.
+            let _ = self.log.keep(&record, self.slot.take());
         } else {
             let own = self.slot.take_if(|slot| slot.is_ordinary());
             self.log.offer(&record, own.or_else(|| self.log.room_now()));

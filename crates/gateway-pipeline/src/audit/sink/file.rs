@@ -156,3 +156,31 @@ fn number(bytes: usize) -> u64 {
 fn is_fit(kind: FileType) -> bool {
     kind.is_file() || kind.is_fifo() || kind.is_char_device()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_begun_is_taken_back_and_comes_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        for (begun, whole, left) in
+            [("b\nc", 2, "a\nb\n"), ("b\nc\n", 4, "a\nb\nc\n"), ("b", 0, "a\n"), ("", 0, "a\n")]
+        {
+            fs::write(&path, "a\n").unwrap();
+            let open = Open::new(path.clone(), Rotation::default()).unwrap();
+            (&open.file).write_all(begun.as_bytes()).unwrap();
+            assert_eq!(open.cut(begun.as_bytes()), whole, "{begun:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), left, "{begun:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_taken_back_has_been_written() {
+        let open = Open::new("/dev/null".into(), Rotation::default()).unwrap();
+        assert_eq!(open.cut(b"b\nc"), 3);
+    }
+}

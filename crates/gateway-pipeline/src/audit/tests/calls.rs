@@ -29,93 +29,93 @@ async fn record_of(
 }
 
 fn members(record: &RawObject, names: &[&str]) -> String {
-    let member = |name: &&str| record.get(name).map_or("-".to_owned(), |value| value.to_string());
+    let member = |name: &&str| record.get(name).map_or_else(|| "-".to_owned(), |value| value.to_string());
     names.iter().map(member).collect::<Vec<_>>().join(" ")
 }
 
+type Answer = fn(Call) -> Result<Outcome, Error>;
+
+fn noted(call: &Call, decision: Decision) {
+    call.exchange.notes.resolved(&files());
+    call.exchange.notes.decided(decision);
+}
+
+/// What happens to a call, and decision, allowed, breaker_state, redactions, truncated, error and downstream of its record.
+const OUTCOMES: &[(&str, Answer, &str)] = &[
+    (
+        "allowed",
+        |call| {
+            noted(&call, Decision::Allowed);
+            complete("{}")
+        },
+        r#""allowed" true "closed" 0 false null "files""#,
+    ),
+    ("answered without any rules", |_| complete("{}"), r#""allowed" true "closed" 0 false null -"#),
+    (
+        "a tool that says it failed",
+        |_| complete(r#"{"isError":true}"#),
+        r#""allowed" true "closed" 0 false "tool_error" -"#,
+    ),
+    (
+        "an error of the downstream",
+        |_| Ok(Outcome::Failed(PeerError::new(object(r#"{"code":1}"#)).unwrap())),
+        r#""allowed" true "closed" 0 false "peer_error" -"#,
+    ),
+    (
+        "P-35: denied",
+        |call| {
+            noted(&call, Decision::Denied);
+            Err(unknown("t"))
+        },
+        r#""denied_explicit" false "closed" 0 false "unknown_tool" "files""#,
+    ),
+    ("P-W8: unknown", |_| Err(unknown("t")), r#""denied_default" false "closed" 0 false "unknown_tool" -"#),
+    (
+        "a scope is missing though a rule allows it",
+        |call| {
+            noted(&call, Decision::Allowed);
+            Err(CallerError::InsufficientScope { scopes: vec!["s".to_owned()] }.into())
+        },
+        r#""denied_default" false "closed" 0 false "insufficient_scope" "files""#,
+    ),
+    (
+        "stopped before it was decided",
+        |_| Err(CallerError::InvalidCursor.into()),
+        r#""denied_default" false "closed" 0 false "invalid_cursor" -"#,
+    ),
+    (
+        "too many",
+        |call| {
+            noted(&call, Decision::Allowed);
+            Err(CallerError::RateLimited { of: "of this tool", retry_in: MILLI }.into())
+        },
+        r#""allowed" true "closed" 0 false "rate_limited" "files""#,
+    ),
+    (
+        "P-38: shed by the breaker",
+        |_| Err(DownstreamFault::Broken { retry_in: MILLI, reason: "secret".to_owned() }.before(&files())),
+        r#""allowed" true "open" 0 false "downstream_broken" "files""#,
+    ),
+    (
+        "any other failure",
+        |_| Err(DownstreamFault::TimedOut { after: MILLI }.during(&files())),
+        r#""allowed" true "closed" 0 false "downstream_timeout" "files""#,
+    ),
+    (
+        "redacted and replaced",
+        |call| {
+            call.exchange.notes.redacted(3);
+            call.exchange.notes.truncated();
+            complete("{}")
+        },
+        r#""allowed" true "closed" 3 true null -"#,
+    ),
+];
+
 #[tokio::test]
 async fn each_outcome_has_one_record_that_says_it() {
-    type Answer = fn(Call) -> Result<Outcome, Error>;
-    fn noted(call: &Call, decision: Decision) {
-        call.exchange.notes.resolved(&files());
-        call.exchange.notes.decided(decision);
-    }
-    let rows: &[(&str, Answer, &str)] = &[
-        (
-            "allowed",
-            |call| {
-                noted(&call, Decision::Allowed);
-                complete("{}")
-            },
-            r#""allowed" true "closed" 0 false null "files""#,
-        ),
-        ("answered without any rules", |_| complete("{}"), r#""allowed" true "closed" 0 false null -"#),
-        (
-            "a tool that says it failed",
-            |_| complete(r#"{"isError":true}"#),
-            r#""allowed" true "closed" 0 false "tool_error" -"#,
-        ),
-        (
-            "an error of the downstream",
-            |_| Ok(Outcome::Failed(PeerError::new(object(r#"{"code":1}"#)).unwrap())),
-            r#""allowed" true "closed" 0 false "peer_error" -"#,
-        ),
-        (
-            "P-35: denied",
-            |call| {
-                noted(&call, Decision::Denied);
-                Err(unknown("t"))
-            },
-            r#""denied_explicit" false "closed" 0 false "unknown_tool" "files""#,
-        ),
-        (
-            "P-W8: unknown",
-            |_| Err(unknown("t")),
-            r#""denied_default" false "closed" 0 false "unknown_tool" -"#,
-        ),
-        (
-            "a scope is missing though a rule allows it",
-            |call| {
-                noted(&call, Decision::Allowed);
-                Err(CallerError::InsufficientScope { scopes: vec!["s".to_owned()] }.into())
-            },
-            r#""denied_default" false "closed" 0 false "insufficient_scope" "files""#,
-        ),
-        (
-            "stopped before it was decided",
-            |_| Err(CallerError::InvalidCursor.into()),
-            r#""denied_default" false "closed" 0 false "invalid_cursor" -"#,
-        ),
-        (
-            "too many",
-            |call| {
-                noted(&call, Decision::Allowed);
-                Err(CallerError::RateLimited { of: "of this tool", retry_in: MILLI }.into())
-            },
-            r#""allowed" true "closed" 0 false "rate_limited" "files""#,
-        ),
-        (
-            "P-38: shed by the breaker",
-            |_| Err(DownstreamFault::Broken { retry_in: MILLI, reason: "secret".to_owned() }.before(&files())),
-            r#""allowed" true "open" 0 false "downstream_broken" "files""#,
-        ),
-        (
-            "any other failure",
-            |_| Err(DownstreamFault::TimedOut { after: MILLI }.during(&files())),
-            r#""allowed" true "closed" 0 false "downstream_timeout" "files""#,
-        ),
-        (
-            "redacted and replaced",
-            |call| {
-                call.exchange.notes.redacted(3);
-                call.exchange.notes.truncated();
-                complete("{}")
-            },
-            r#""allowed" true "closed" 3 true null -"#,
-        ),
-    ];
     let names = ["decision", "allowed", "breaker_state", "redactions", "truncated", "error", "downstream"];
-    for (what, answer, expected) in rows {
+    for (what, answer, expected) in OUTCOMES {
         let (result, record) = record_of(call("t"), answer).await;
         assert_eq!(members(&record, &names), *expected, "{what}");
         let expected = answer(call("t"));
@@ -173,7 +173,7 @@ async fn a_record_names_who_called_and_from_where() {
 async fn latency_is_what_the_call_took() {
     let (log, memory) = started(&AuditConfig::default());
     let slow = Fake::new(|_| async {
-        tokio::time::sleep(1500 * MILLI).await;
+        sleep(1500 * MILLI).await;
         complete("{}")
     });
     Audit::new(log.clone(), slow).dispatch(call("t")).await.unwrap();

@@ -114,7 +114,7 @@ async fn a_file_that_somebody_moved_is_noticed_or_told() {
             record(&log, "late").await;
         }
         while !path.exists() {
-            tokio::time::sleep(MILLI).await;
+            sleep(MILLI).await;
         }
         record(&log, "b").await;
         log.close().await;

@@ -11,7 +11,10 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{CallerError, Error, Outcome, RawObject};
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 use super::*;
 use crate::testing::object;
@@ -37,6 +40,8 @@ struct State {
     /// How many bytes are taken before it fails.
     takes: usize,
     sync_fails: bool,
+    /// How long a write takes.
+    delay: Duration,
 }
 
 impl Memory {
@@ -57,7 +62,8 @@ impl Memory {
     }
 
     fn text(&self, member: &str) -> Vec<String> {
-        let shown = |record: &RawObject| record.get(member).map_or("-".to_owned(), |value| value.to_string());
+        let shown =
+            |record: &RawObject| record.get(member).map_or_else(|| "-".to_owned(), |value| value.to_string());
         self.records().iter().map(shown).collect()
     }
 }
@@ -66,6 +72,7 @@ impl Memory {
 impl Sink for Memory {
     async fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
         self.is_wedged.subscribe().wait_for(|is_wedged| !is_wedged).await.unwrap();
+        sleep(self.with(|state| state.delay)).await;
         self.with(|state| {
             let fails = state.failures > 0;
             let take = if fails { state.takes.min(lines.len()) } else { lines.len() };

@@ -3,7 +3,7 @@
 use gateway_domain::{
     Call, Caller, Decision, Dispatcher, DoorAudit as _, DoorRefusal, DownstreamFault, DownstreamName,
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tracing::Level;
 
 use super::*;
@@ -127,6 +127,25 @@ async fn calls_in_flight_hold_places_and_give_them_back() {
         sleep(100 * MILLI).await;
     }
     stage.dispatch(call("after")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_in_flight_do_not_keep_out_records_of_success() {
+    let (log, memory) = started(&room(2, 3));
+    memory.wedge(true);
+    let hung = Audit::new(log.clone(), Fake::new(|_| std::future::pending()));
+    let fine = Audit::new(log.clone(), rules());
+    let calls = async {
+        fine.dispatch(call("fine")).await.unwrap();
+        fine.dispatch(call("fine")).await.unwrap();
+    };
+    tokio::select! {
+        biased;
+        _ = hung.dispatch(call("t")) => {}
+        _ = hung.dispatch(call("t")) => {}
+        () = calls => {}
+    }
+    assert_eq!(log.counts().shed, 0);
 }
 
 #[tokio::test(start_paused = true)]
