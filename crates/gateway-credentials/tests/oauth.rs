@@ -1,0 +1,506 @@
+//! The gateway as a client of authorization servers, rule by rule (protocol.md §18.3).
+
+use std::{sync::Arc, time::Duration};
+
+use gateway_credentials::oauth::{MemoryStore, Mode, OauthConfig, OauthError};
+use gateway_domain::{Caller, Grants, Incoming};
+use gateway_egress::{CredentialError, Credentials as _, Named, Reaction};
+
+mod fake;
+
+use fake::{
+    Fake, ISSUER, METADATA, PRM, REGISTER, SERVER, TOKEN, credentials, log_in, metadata, parameters, refuse,
+    token, with_store,
+};
+
+const GOOD: &str = "code=c&state=STATE";
+
+fn config() -> OauthConfig {
+    let mut config = OauthConfig::new("one", SERVER, Mode::Gateway);
+    config.limits.login_time = Duration::from_secs(5);
+    config
+}
+
+fn machine(mode: Mode) -> OauthConfig {
+    let mut config = OauthConfig::new("one", SERVER, mode);
+    config.client.id = Some("machine".into());
+    config.client.secret = Some("canary-secret".into());
+    config.issuer = Some(ISSUER.into());
+    config
+}
+
+fn user(subject: &str, token: &str) -> Incoming {
+    let caller = Caller::user("https://idp.example", subject, Grants::default());
+    Incoming { token: Some(token.into()), ..Incoming::from(caller) }
+}
+
+fn reason(error: CredentialError) -> String {
+    match error {
+        CredentialError::Unavailable { reason } => reason,
+        CredentialError::Visit { .. } => "visit".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_login_brings_a_token_that_is_bound_to_server_verifier_and_state() {
+    let fake = Fake::usual();
+    let one = credentials(config(), &fake);
+    assert_eq!(
+        reason(token(&one, None).await.unwrap_err()),
+        "one: nobody has authorized the gateway yet: run `gatewayd login one`"
+    );
+    let (report, url) = log_in(&one, GOOD).await;
+    assert_eq!(report.unwrap().issuer, ISSUER);
+    let (asked, sent) = (parameters(&url.unwrap()), parameters(&fake.bodies(TOKEN)[0]));
+    assert_eq!((&*asked["response_type"], &*asked["code_challenge_method"]), ("code", "S256"));
+    assert_eq!((&*asked["resource"], &*sent["resource"]), (SERVER, SERVER));
+    assert_eq!(
+        (&*sent["grant_type"], &*sent["code"], &*sent["client_id"]),
+        ("authorization_code", "c", "dynamic")
+    );
+    assert_eq!(sent["redirect_uri"], asked["redirect_uri"]);
+    assert!(asked["state"].len() >= 43 && sent["code_verifier"].len() >= 43);
+    assert!(!asked.contains_key("scope"));
+    let registered = &fake.bodies(REGISTER)[0];
+    for part in [r#""application_type":"native""#, r#""refresh_token""#, &asked["redirect_uri"]] {
+        assert!(registered.contains(part), "{registered}");
+    }
+    assert_eq!(token(&one, None).await.unwrap(), "access-1");
+    let named: Vec<_> =
+        fake.seen().iter().map(|seen| (seen.url.contains("server.example"), seen.named)).collect();
+    assert!(named.iter().all(|(own, named)| (*named == Named::ByOperator) == *own), "{named:?}");
+}
+
+#[tokio::test]
+async fn the_issuer_of_an_answer_is_compared_letter_for_letter() {
+    let rows = [
+        (true, "code=c&state=STATE&iss=https%3A%2F%2Fissuer.example", None),
+        (false, GOOD, None),
+        (false, "code=c&state=STATE&iss=https://issuer.example", None),
+        (true, GOOD, Some(OauthError::MixedUp)),
+        (true, "code=c&state=STATE&iss=https://evil.example", Some(OauthError::MixedUp)),
+        (false, "code=c&state=STATE&iss=https://evil.example", Some(OauthError::MixedUp)),
+        (true, "code=c&state=STATE&iss=https://issuer.example/", Some(OauthError::MixedUp)),
+        (true, "code=c&state=STATE&iss=https://ISSUER.example", Some(OauthError::MixedUp)),
+        (true, "code=c&state=STATE&iss=https://issuer.example:443", Some(OauthError::MixedUp)),
+        (
+            false,
+            "code=c&state=STATE&iss=https://issuer.example&iss=https://issuer.example",
+            Some(OauthError::MixedUp),
+        ),
+        (false, "code=c&state=STATE&iss=", Some(OauthError::MixedUp)),
+        (true, "error=evil_text&state=STATE", Some(OauthError::MixedUp)),
+        (false, "error=evil_text&state=STATE&iss=https://evil.example", Some(OauthError::MixedUp)),
+        (false, "error=access_denied&state=STATE", Some(OauthError::Denied { code: "access_denied".into() })),
+        (false, "error=<b>&state=STATE", Some(OauthError::Denied { code: "unknown".into() })),
+        (false, "state=STATE", Some(OauthError::Malformed("answer of the authorization server"))),
+        (false, "code=&state=STATE", Some(OauthError::Malformed("answer of the authorization server"))),
+        (
+            false,
+            "code=a&code=b&state=STATE",
+            Some(OauthError::Malformed("answer of the authorization server")),
+        ),
+    ];
+    for (announced, answer, error) in rows {
+        let fake = Fake::usual();
+        fake.document(
+            METADATA,
+            &metadata(ISSUER, &format!(r#","authorization_response_iss_parameter_supported":{announced}"#)),
+        );
+        let one = credentials(config(), &fake);
+        let (report, _) = log_in(&one, answer).await;
+        assert_eq!(report.err(), error, "{announced} {answer}");
+        assert_eq!(fake.bodies(TOKEN).len(), usize::from(error.is_none()), "{announced} {answer}");
+        assert_eq!(token(&one, None).await.is_ok(), error.is_none());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_another_state_ends_nothing() {
+    let fake = Fake::usual();
+    let mut config = config();
+    config.limits.login_time = Duration::from_millis(300);
+    let one = credentials(config, &fake);
+    for answer in ["code=c&state=other", "code=c", "code=c&state=STATE&state=STATE"] {
+        let (report, _) = log_in(&one, answer).await;
+        assert_eq!(
+            report.unwrap_err(),
+            OauthError::TimedOut { after: Duration::from_millis(300) },
+            "{answer}"
+        );
+    }
+    assert!(fake.bodies(TOKEN).is_empty());
+}
+
+#[tokio::test]
+async fn metadata_is_believed_only_about_itself() {
+    let prm = |fake: &Fake, resource: &str| {
+        fake.document(PRM, &format!(r#"{{"resource":"{resource}","authorization_servers":["{ISSUER}"]}}"#));
+    };
+    let rows: &[(&str, &dyn Fn(&Fake), Option<OauthError>)] = &[
+        ("usual", &|_| {}, None),
+        ("the resource is above the server", &|fake| prm(fake, "https://server.example"), None),
+        ("another resource", &|fake| prm(fake, "https://evil.example/mcp"), Some(OauthError::OtherResource)),
+        ("a sibling", &|fake| prm(fake, "https://server.example/mcp2"), Some(OauthError::OtherResource)),
+        (
+            "another issuer",
+            &|fake| fake.document(METADATA, &metadata("https://evil.example", "")),
+            Some(OauthError::OtherIssuer),
+        ),
+        (
+            "a slash more",
+            &|fake| fake.document(METADATA, &metadata("https://issuer.example/", "")),
+            Some(OauthError::OtherIssuer),
+        ),
+        (
+            "the second document is its own",
+            &|fake| {
+                fake.document(METADATA, &metadata("https://evil.example", ""));
+                fake.document(
+                    "https://issuer.example/.well-known/openid-configuration",
+                    &metadata(ISSUER, ""),
+                );
+            },
+            None,
+        ),
+        (
+            "no PKCE",
+            &|fake| fake.document(METADATA, &metadata(ISSUER, "").replace("S256", "plain")),
+            Some(OauthError::NoPkce),
+        ),
+        (
+            "an endpoint without TLS",
+            &|fake| {
+                fake.document(
+                    METADATA,
+                    &metadata(ISSUER, "")
+                        .replace("https://issuer.example/token", "http://issuer.example/token"),
+                )
+            },
+            Some(OauthError::Undiscovered("an endpoint is not https")),
+        ),
+        (
+            "an endpoint that is no web address",
+            &|fake| {
+                fake.document(
+                    METADATA,
+                    &metadata(ISSUER, "")
+                        .replace("https://issuer.example/authorize", "javascript:alert(1)//"),
+                )
+            },
+            Some(OauthError::Malformed("URL")),
+        ),
+        (
+            "an endpoint elsewhere",
+            &|fake| {
+                fake.document(
+                    METADATA,
+                    &metadata(ISSUER, "")
+                        .replace("https://issuer.example/authorize", "https://login.example/a?b=c"),
+                );
+            },
+            None,
+        ),
+        (
+            "an issuer without TLS",
+            &|fake| {
+                fake.document(
+                    PRM,
+                    &format!(r#"{{"resource":"{SERVER}","authorization_servers":["http://127.0.0.1:1"]}}"#),
+                )
+            },
+            Some(OauthError::Undiscovered("the authorization server is not https")),
+        ),
+        (
+            "no registration",
+            &|fake| fake.document(METADATA, &metadata(ISSUER, "").replace("registration_endpoint", "x")),
+            Some(OauthError::NoClient),
+        ),
+        (
+            "registration is refused",
+            &|fake| {
+                fake.posts(REGISTER, &[(400, r#"{"error":"invalid_redirect_uri","error_description":"x"}"#)])
+            },
+            Some(OauthError::RegistrationRefused { code: "invalid_redirect_uri".into() }),
+        ),
+        (
+            "no metadata of the server",
+            &|fake| fake.remove(PRM),
+            Some(OauthError::Undiscovered("the server has no protected resource metadata: configure issuer")),
+        ),
+    ];
+    for (what, change, error) in rows {
+        let fake = Fake::usual();
+        change(&fake);
+        let (report, url) = log_in(&credentials(config(), &fake), GOOD).await;
+        assert_eq!(report.err(), *error, "{what}");
+        assert_eq!(url.is_some(), error.is_none(), "{what}: nobody is sent anywhere");
+    }
+}
+
+#[tokio::test]
+async fn discovery_looks_in_order() {
+    let fake = Fake::usual();
+    fake.remove(PRM);
+    let root = "https://server.example/.well-known/oauth-protected-resource";
+    fake.document(
+        root,
+        r#"{"resource":"https://server.example","authorization_servers":["https://issuer.example/t"]}"#,
+    );
+    fake.document(
+        "https://issuer.example/t/.well-known/openid-configuration",
+        &metadata("https://issuer.example/t", ""),
+    );
+    fake.posts("https://issuer.example/t/register", &[(201, r#"{"client_id":"dynamic"}"#)]);
+    fake.posts("https://issuer.example/t/token", &[(200, r#"{"access_token":"t","token_type":"Bearer"}"#)]);
+    let (report, url) = log_in(&credentials(config(), &fake), GOOD).await;
+    report.unwrap();
+    assert_eq!(parameters(&url.unwrap())["resource"], "https://server.example", "exactly as published");
+    let looked: Vec<_> =
+        fake.seen().into_iter().filter(|seen| seen.method == "GET").map(|seen| seen.url).collect();
+    let expected = [
+        PRM,
+        root,
+        "https://issuer.example/.well-known/oauth-authorization-server/t",
+        "https://issuer.example/.well-known/openid-configuration/t",
+        "https://issuer.example/t/.well-known/openid-configuration",
+    ];
+    assert_eq!(looked, expected);
+}
+
+#[tokio::test]
+async fn a_server_without_metadata_is_its_own_issuer_only_where_allowed() {
+    for with_metadata in [true, false] {
+        let fake = Fake::usual();
+        fake.remove(PRM);
+        let origin = "https://server.example";
+        if with_metadata {
+            fake.document(&format!("{origin}/.well-known/oauth-authorization-server"), &metadata(origin, ""));
+        }
+        fake.posts(&format!("{origin}/register"), &[(201, r#"{"client_id":"old","client_secret":"s"}"#)]);
+        fake.posts(&format!("{origin}/token"), &[(200, r#"{"access_token":"t","token_type":"Bearer"}"#)]);
+        assert!(log_in(&credentials(config(), &fake), GOOD).await.0.is_err());
+        let mut config = config();
+        config.legacy_discovery = true;
+        let (report, url) = log_in(&credentials(config, &fake), GOOD).await;
+        assert_eq!(report.unwrap().issuer, origin);
+        assert!(url.unwrap().starts_with("https://server.example/authorize?"));
+    }
+}
+
+#[tokio::test]
+async fn the_client_is_the_registered_one_else_its_document_else_a_dynamic_one() {
+    let document = "https://gateway.example/client.json";
+    let rows = [(true, true, "registered", 0), (false, true, document, 0), (false, false, "dynamic", 1)];
+    for (registered, reads, id, registrations) in rows {
+        let fake = Fake::usual();
+        fake.document(
+            METADATA,
+            &metadata(ISSUER, &format!(r#","client_id_metadata_document_supported":{reads}"#)),
+        );
+        let mut config = config();
+        config.client.id = registered.then(|| "registered".into());
+        config.client.metadata_url = Some(document.into());
+        let (report, url) = log_in(&credentials(config, &fake), GOOD).await;
+        report.unwrap();
+        assert_eq!(parameters(&url.unwrap())["client_id"], id);
+        assert_eq!(fake.bodies(REGISTER).len(), registrations);
+    }
+}
+
+#[tokio::test]
+async fn a_configured_issuer_is_the_only_one() {
+    let fake = Fake::usual();
+    let mut other = config();
+    other.issuer = Some("https://other.example".into());
+    assert_eq!(log_in(&credentials(other, &fake), GOOD).await.0.unwrap_err(), OauthError::IssuerNotNamed);
+    let mut own = config();
+    own.issuer = Some(ISSUER.into());
+    fake.remove(PRM);
+    log_in(&credentials(own, &fake), GOOD).await.0.unwrap();
+}
+
+#[tokio::test]
+async fn a_step_up_asks_for_all_scopes_at_the_next_login_and_not_in_vain() {
+    let fake = Fake::usual();
+    let store = Arc::new(MemoryStore::default());
+    let one = with_store(config(), &fake, store.clone());
+    let prm = r#","scopes_supported":["read"]}"#;
+    fake.document(PRM, &format!(r#"{{"resource":"{SERVER}","authorization_servers":["{ISSUER}"]{prm}"#));
+    fake.posts(
+        TOKEN,
+        &[
+            (200, r#"{"access_token":"first","token_type":"Bearer"}"#),
+            (200, r#"{"access_token":"second","token_type":"Bearer"}"#),
+        ],
+    );
+    let (_, url) = log_in(&one, GOOD).await;
+    assert_eq!(parameters(&url.unwrap())["scope"], "read");
+    let more = r#"Bearer error="insufficient_scope", scope="write""#;
+    assert!(reason(refuse(&one, None, "first", 403, more).await.unwrap_err()).contains("gatewayd login one"));
+    assert_eq!(token(&one, None).await.unwrap(), "first", "what it is good for goes on");
+    // Another process logs in.
+    let (_, url) = log_in(&with_store(config(), &fake, store), GOOD).await;
+    assert_eq!(parameters(&url.unwrap())["scope"], "read write");
+    assert_eq!(refuse(&one, None, "first", 403, more).await, Ok(Reaction::Retry));
+    assert_eq!(token(&one, None).await.unwrap(), "second");
+    assert_eq!(refuse(&one, None, "second", 403, more).await, Ok(Reaction::GiveUp), "asked for already");
+    assert_eq!(refuse(&one, None, "second", 403, "Bearer").await, Ok(Reaction::GiveUp));
+    assert_eq!(refuse(&one, None, "second", 400, more).await, Ok(Reaction::GiveUp));
+}
+
+#[tokio::test]
+async fn step_ups_without_end_are_not_gone_along_with() {
+    let fake = Fake::usual();
+    let one = credentials(machine(Mode::ClientCredentials), &fake);
+    fake.posts(
+        TOKEN,
+        &[
+            (200, r#"{"access_token":"a0","token_type":"Bearer"}"#),
+            (200, r#"{"access_token":"a1","token_type":"Bearer"}"#),
+            (200, r#"{"access_token":"a2","token_type":"Bearer"}"#),
+            (200, r#"{"access_token":"a3","token_type":"Bearer"}"#),
+        ],
+    );
+    for number in 0..4 {
+        let sent = token(&one, None).await.unwrap();
+        assert_eq!(sent, format!("a{number}"));
+        let reaction = refuse(
+            &one,
+            None,
+            &sent,
+            403,
+            &format!(r#"Bearer error="insufficient_scope", scope="s{number}""#),
+        )
+        .await;
+        assert_eq!(reaction.is_ok(), number < 3, "{reaction:?}");
+    }
+    assert_eq!(parameters(&fake.bodies(TOKEN)[3])["scope"], "s0 s1 s2");
+}
+
+#[tokio::test]
+async fn a_refresh_is_one_flight_and_keeps_the_newest_refresh_token() {
+    let fake = Fake::usual();
+    fake.posts(
+        TOKEN,
+        &[
+            (200, r#"{"access_token":"old","token_type":"Bearer","expires_in":0,"refresh_token":"r1"}"#),
+            (200, r#"{"access_token":"new","token_type":"Bearer","expires_in":3600,"refresh_token":"r2"}"#),
+            (200, r#"{"access_token":"newer","token_type":"Bearer","expires_in":3600}"#),
+            (400, r#"{"error":"invalid_grant"}"#),
+        ],
+    );
+    let one = credentials(config(), &fake);
+    assert!(log_in(&one, GOOD).await.0.unwrap().is_renewable);
+    let (a, b, c) = tokio::join!(token(&one, None), token(&one, None), token(&one, None));
+    assert_eq!([a.unwrap(), b.unwrap(), c.unwrap()], ["new", "new", "new"]);
+    let sent = parameters(&fake.bodies(TOKEN)[1]);
+    assert_eq!(
+        (&*sent["grant_type"], &*sent["refresh_token"], &*sent["resource"]),
+        ("refresh_token", "r1", SERVER)
+    );
+    assert_eq!(fake.bodies(TOKEN).len(), 2);
+    let (a, b) =
+        tokio::join!(refuse(&one, None, "new", 401, "Bearer"), refuse(&one, None, "new", 401, "Bearer"));
+    assert_eq!((a, b), (Ok(Reaction::Retry), Ok(Reaction::Retry)));
+    assert_eq!(parameters(&fake.bodies(TOKEN)[2])["refresh_token"], "r2");
+    assert_eq!(token(&one, None).await.unwrap(), "newer");
+    assert!(reason(refuse(&one, None, "newer", 401, "Bearer").await.unwrap_err()).contains("gatewayd login"));
+    assert_eq!(parameters(&fake.bodies(TOKEN)[3])["refresh_token"], "r2", "kept where no new one came");
+    assert!(token(&one, None).await.is_err());
+    assert_eq!(fake.bodies(TOKEN).len(), 4, "what is refused for good is not tried again");
+}
+
+#[tokio::test]
+async fn another_authorization_server_gets_nothing_of_the_first() {
+    let fake = Fake::usual();
+    fake.posts(REGISTER, &[(201, r#"{"client_id":"first-client","client_secret":"first-secret"}"#)]);
+    fake.posts(TOKEN, &[(200, r#"{"access_token":"first","token_type":"Bearer","refresh_token":"r"}"#)]);
+    let one = credentials(config(), &fake);
+    log_in(&one, GOOD).await.0.unwrap();
+    let second = "https://second.example";
+    fake.document(PRM, &format!(r#"{{"resource":"{SERVER}","authorization_servers":["{second}"]}}"#));
+    fake.document(&format!("{second}/.well-known/oauth-authorization-server"), &metadata(second, ""));
+    fake.posts(&format!("{second}/register"), &[(201, r#"{"client_id":"second-client"}"#)]);
+    fake.posts(&format!("{second}/token"), &[(200, r#"{"access_token":"second","token_type":"Bearer"}"#)]);
+    assert!(refuse(&one, None, "first", 401, "Bearer").await.is_err(), "refreshing would be in vain");
+    let (report, url) = log_in(&one, GOOD).await;
+    assert_eq!(report.unwrap().issuer, second);
+    assert_eq!(parameters(&url.unwrap())["client_id"], "second-client");
+    assert_eq!(token(&one, None).await.unwrap(), "second");
+    let leaked = |text: &str| text.contains("first-");
+    for seen in fake.seen().iter().filter(|seen| seen.url.starts_with(second)) {
+        assert!(!leaked(&seen.body) && !seen.authorization.as_deref().is_some_and(leaked), "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn client_credentials_are_one_token_for_everybody() {
+    let fake = Fake::usual();
+    let mut config = machine(Mode::ClientCredentials);
+    config.scopes = vec!["a".into(), "b".into()];
+    config.audience = Some("aud".into());
+    let one = credentials(config, &fake);
+    assert!(!one.is_per_caller());
+    let (ann, bob) = (user("ann", "t"), user("bob", "u"));
+    let (a, b, c) = tokio::join!(token(&one, None), token(&one, Some(&ann)), token(&one, Some(&bob)));
+    assert_eq!([a.unwrap(), b.unwrap(), c.unwrap()], ["access-1", "access-1", "access-1"]);
+    let seen: Vec<_> = fake.seen().into_iter().filter(|seen| seen.url == TOKEN).collect();
+    assert_eq!(seen.len(), 1);
+    let sent = parameters(&seen[0].body);
+    assert_eq!(
+        (&*sent["grant_type"], &*sent["scope"], &*sent["resource"], &*sent["audience"]),
+        ("client_credentials", "a b", SERVER, "aud")
+    );
+    assert_eq!(seen[0].authorization.as_deref(), Some("Basic bWFjaGluZTpjYW5hcnktc2VjcmV0"));
+    assert!(!format!("{one:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn an_exchange_is_for_one_user_and_fails_without() {
+    let fake = Fake::usual();
+    let mut config = machine(Mode::Exchange);
+    config.token_url = Some(TOKEN.into());
+    let one = credentials(config, &fake);
+    assert!(one.is_per_caller());
+    fake.posts(
+        TOKEN,
+        &[
+            (200, r#"{"access_token":"for-ann","token_type":"Bearer","expires_in":3600}"#),
+            (200, r#"{"access_token":"for-bob","token_type":"Bearer","expires_in":3600}"#),
+            (200, r#"{"access_token":"for-ann-2","token_type":"Bearer","expires_in":3600}"#),
+        ],
+    );
+    for nobody in [None, Some(Incoming::from(Caller::anonymous())), Some(Incoming::from(Caller::client("c")))]
+    {
+        assert!(reason(token(&one, nobody.as_ref()).await.unwrap_err()).contains("no user"));
+    }
+    let mut unknown = user("ann", "subject-1");
+    unknown.token = None;
+    assert!(token(&one, Some(&unknown)).await.is_err());
+    assert!(fake.seen().is_empty());
+    for _ in 0..2 {
+        assert_eq!(token(&one, Some(&user("ann", "subject-1"))).await.unwrap(), "for-ann");
+        assert_eq!(token(&one, Some(&user("bob", "subject-1"))).await.unwrap(), "for-bob");
+        assert_eq!(token(&one, Some(&user("ann", "subject-2"))).await.unwrap(), "for-ann-2");
+    }
+    let sent = parameters(&fake.bodies(TOKEN)[0]);
+    assert_eq!(sent["grant_type"], "urn:ietf:params:oauth:grant-type:token-exchange");
+    assert_eq!((&*sent["subject_token"], &*sent["resource"]), ("subject-1", SERVER));
+    let access = "urn:ietf:params:oauth:token-type:access_token";
+    assert_eq!((&*sent["subject_token_type"], &*sent["requested_token_type"]), (access, access));
+    assert!(fake.seen().iter().all(|seen| seen.url == TOKEN), "the caller's token goes nowhere else");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_not_tried_again_at_once() {
+    let fake = Fake::usual();
+    fake.posts(TOKEN, &[(503, ""), (200, r#"{"access_token":"late","token_type":"Bearer"}"#)]);
+    let one = credentials(machine(Mode::ClientCredentials), &fake);
+    for _ in 0..5 {
+        assert!(reason(token(&one, None).await.unwrap_err()).contains("503"));
+    }
+    assert_eq!(fake.bodies(TOKEN).len(), 1);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(token(&one, None).await.unwrap(), "late");
+}
