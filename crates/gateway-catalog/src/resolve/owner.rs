@@ -70,8 +70,12 @@ impl<D> Resolve<D> {
         }
     }
 
-    /// Those whom the caller may ask for a resource that nobody is known to have.
+    /// Those whom the caller may ask for a resource that nobody is known to have, or nobody that it may ask: for one that
+    /// is marked nobody else.
     pub(super) fn candidates(&self, whose: For<'_>, act: Act, uri: &str) -> Vec<DownstreamName> {
+        if self.marked(whose, uri).is_some() {
+            return Vec::new();
+        }
         let mut able = self.able(whose, act);
         able.retain(|name| self.decide_uri(whose, act, name, uri).is_allowed());
         able

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_catalog::{
-    CatalogConfig, ListStore, Listings, LiveCatalog, MemoryStore, Signal, Source, ToolFilter,
+    CatalogBuilder, CatalogConfig, ListStore, Listings, LiveCatalog, MemoryStore, Signal, Source, ToolFilter,
 };
 use gateway_domain::{
     Caller, ClientCapabilities, Directory, DownstreamFault, DownstreamName, DownstreamSession,
@@ -431,6 +431,32 @@ impl Scene {
         };
         let sources = scripts.into_iter().map(source).collect();
         Self { catalog: LiveCatalog::with_store(config, fakes.clone(), store, sources), fakes }
+    }
+
+    /// One that is built as told.
+    pub(crate) fn built(
+        scripts: impl IntoIterator<Item = (&'static str, Script)>,
+        configure: impl Fn(&mut Source),
+        build: impl FnOnce(CatalogBuilder) -> CatalogBuilder,
+    ) -> Self {
+        Self::built_with(config(), scripts, configure, build)
+    }
+
+    pub(crate) fn built_with(
+        config: CatalogConfig,
+        scripts: impl IntoIterator<Item = (&'static str, Script)>,
+        configure: impl Fn(&mut Source),
+        build: impl FnOnce(CatalogBuilder) -> CatalogBuilder,
+    ) -> Self {
+        let fakes = Arc::new(Fakes(Mutex::default()));
+        let source = |(name, script)| {
+            let mut source = fakes.add(name, script);
+            configure(&mut source);
+            source
+        };
+        let sources = scripts.into_iter().map(source).collect();
+        let catalog = build(CatalogBuilder::new(config, fakes.clone(), sources)).start().unwrap();
+        Self { catalog, fakes }
     }
 
     /// A downstream that the catalogue does not know yet, or another one in the place of one it knows.

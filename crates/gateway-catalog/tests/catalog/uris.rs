@@ -23,7 +23,7 @@ type Watched = Arc<Mutex<Vec<Arc<dyn Updates>>>>;
 
 /// Answers what it is told to, by downstream, and keeps what it was asked.
 #[derive(Clone, Default)]
-struct World {
+pub(crate) struct World {
     answers: Vec<(&'static str, Result<Outcome, Error>)>,
     heard: Heard,
     watched: Watched,
@@ -35,7 +35,7 @@ struct World {
 }
 
 impl World {
-    fn answering(answers: Vec<(&'static str, Result<Outcome, Error>)>) -> Self {
+    pub(crate) fn answering(answers: Vec<(&'static str, Result<Outcome, Error>)>) -> Self {
         Self { answers, ..Self::default() }
     }
 
@@ -45,7 +45,7 @@ impl World {
         downstream.to_string()
     }
 
-    fn heard(&self) -> Vec<(String, Subject)> {
+    pub(crate) fn heard(&self) -> Vec<(String, Subject)> {
         let mut heard = std::mem::take(&mut *self.heard.lock().unwrap());
         heard.sort_by(|a, b| a.0.cmp(&b.0));
         heard
@@ -90,7 +90,7 @@ impl Subscriptions for World {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+pub(crate) struct Told(Mutex<Vec<String>>);
 
 impl Updates for Told {
     fn updated(&self, params: RawObject) {
@@ -98,11 +98,11 @@ impl Updates for Told {
     }
 }
 
-fn complete(result: &str) -> Result<Outcome, Error> {
+pub(crate) fn complete(result: &str) -> Result<Outcome, Error> {
     Ok(Outcome::Complete(RawObject::parse(result.to_owned()).unwrap()))
 }
 
-fn failed(code: i64) -> Result<Outcome, Error> {
+pub(crate) fn failed(code: i64) -> Result<Outcome, Error> {
     let raw = format!(r#"{{"code":{code},"message":"m","data":{{"uri":"x:1"}}}}"#);
     Ok(Outcome::Failed(PeerError::new(RawObject::parse(raw).unwrap()).unwrap()))
 }
@@ -111,7 +111,7 @@ fn call(view: View, subject: Subject) -> Call {
     call_of(&Caller::anonymous(), view, subject)
 }
 
-fn call_of(caller: &Caller, view: View, subject: Subject) -> Call {
+pub(crate) fn call_of(caller: &Caller, view: View, subject: Subject) -> Call {
     Call {
         target: Target::Exposed { view, subject },
         params: Params::empty(),
@@ -122,15 +122,15 @@ fn call_of(caller: &Caller, view: View, subject: Subject) -> Call {
     }
 }
 
-fn resource(uri: &str) -> Subject {
+pub(crate) fn resource(uri: &str) -> Subject {
     Subject::Resource { uri: uri.into() }
 }
 
-fn prompt(name: &str) -> Subject {
+pub(crate) fn prompt(name: &str) -> Subject {
     Subject::Prompt { name: name.into() }
 }
 
-fn completion(uri: &str) -> Subject {
+pub(crate) fn completion(uri: &str) -> Subject {
     Subject::Completion(Reference::Resource(uri.into()))
 }
 

@@ -102,7 +102,7 @@ impl Runs {
     /// [`CallerError::UnknownState`]: there is no such run of this workflow and caller.
     pub(crate) async fn resume(&self, workflow: &Arc<str>, call: Call) -> Result<Executed, Error> {
         let owner = owner(workflow, &call);
-        let Call { follow_up, exchange, .. } = call;
+        let Call { follow_up, exchange, caller, .. } = call;
         let FollowUp { asker, state, responses } = follow_up.ok_or(CallerError::UnknownState)?;
         let run = match (&asker, &state) {
             (Asker::Workflow(name), State::Parked(park)) if name == workflow => {
@@ -111,6 +111,7 @@ impl Runs {
             _ => None,
         };
         let mut run = run.ok_or(CallerError::UnknownState)?;
+        run.prove(caller);
         run.answer(&responses, exchange.clone());
         self.turn(run, owner, exchange).await
     }

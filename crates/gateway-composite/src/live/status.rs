@@ -89,8 +89,8 @@ fn why_missing(written: &str, offered: &Offered, outlook: &Outlook<'_>) -> Strin
             format!("there is no downstream `{name}`{}", meant(outlook, name))
         }
         _ => format!(
-            "downstream `{name}` does not offer it to this caller; check its name, `tools` of `{name}` (`deny`, \
-             `allow`, `workflows`), and the rules for the caller"
+            "downstream `{name}` does not offer it to this caller; check its name, and `tools` of `{name}` (`deny`, \
+             `allow`, `workflows`)"
         ),
     }
 }

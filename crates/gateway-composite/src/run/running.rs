@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use gateway_domain::{Exchange, RawObject};
+use gateway_domain::{Caller, Exchange, RawObject};
 use tokio::{sync::watch, time::sleep};
 
 use super::{
@@ -76,6 +76,11 @@ impl Run {
     pub fn answer(&mut self, responses: &RawObject, exchange: Exchange) {
         self.shared.circumstances.replace(exchange);
         self.shared.desk.answer(responses);
+    }
+
+    /// Takes the caller as the request proves it that brought the last answers: steps call with what it is granted now.
+    pub(crate) fn prove(&mut self, caller: Caller) {
+        self.shared.prove(caller);
     }
 
     /// Whether the questions of the last [`Turn::Asks`] need no answer any more, so that [`Self::next`] tells something

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gateway_domain::{Caller, Dispatcher, Exchange, ParkId, RawObject, Sessions};
 
@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) id: Arc<str>,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) caller: Caller,
+    /// The same as its latest request proves it: what it is granted may be another thing by then.
+    proven: Mutex<Caller>,
     meta: Option<RawObject>,
     tools: Pinned,
     pub(crate) calls: Arc<dyn Dispatcher>,
@@ -49,6 +51,7 @@ impl Shared {
         let circumstances = Circumstances::new(context.exchange);
         Self {
             id: uuid::Uuid::new_v4().to_string().into(),
+            proven: Mutex::new(context.caller.clone()),
             caller: context.caller,
             meta: context.meta,
             tools: Pinned::of(&workflow, &*context.tools),
@@ -70,6 +73,18 @@ impl Shared {
     /// is noted of no other.
     pub(crate) fn exchange(&self) -> Exchange {
         Exchange { run: Some(self.id.clone()), notes: Arc::default(), ..self.circumstances.inner() }
+    }
+
+    /// In whose name steps call.
+    pub(crate) fn proven(&self) -> Caller {
+        self.proven.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the caller as a later request proves it. Anybody else is not taken.
+    pub(super) fn prove(&self, caller: Caller) {
+        if caller == self.caller {
+            *self.proven.lock().unwrap_or_else(PoisonError::into_inner) = caller;
+        }
     }
 
     /// The `_meta` of the call of the workflow.

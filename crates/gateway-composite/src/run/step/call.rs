@@ -101,7 +101,7 @@ impl<'a> ToolCall<'a> {
             target: Target::Exposed { view: View::All, subject: Subject::tool(&self.found.exposed) },
             params: self.params.clone(),
             follow_up,
-            caller: self.shared.caller.clone(),
+            caller: self.shared.proven(),
             exchange: self.shared.exchange(),
             origin: Some(Origin {
                 workflow: self.shared.workflow.definition().name.clone(),

@@ -11,7 +11,7 @@ use gateway_composite::{
     Composer, ComposerConfig, Definitions, LiveWorkflows, Workflow, WorkflowDefinition, WorkflowError,
 };
 use gateway_domain::{
-    Call, Caller, CallerError, Catalog, CatalogEntry, ClientCapabilities, Directory, Dispatcher,
+    Call, Caller, CallerError, Catalog, CatalogEntry, ClientCapabilities, Decision, Directory, Dispatcher,
     DownstreamName, DownstreamState, DownstreamStatus, Era, Error, Exchange, Generations, ListKind, Offer,
     OfferedTool, Origin, Outcome, Page, Params, ParkId, RawJson, RawObject, SessionCounts, SessionKey,
     Sessions, Subject, Target, Tool, ToolRef, View,
@@ -68,6 +68,8 @@ pub(super) struct State {
     pub(super) page_size: usize,
     pub(super) is_private: bool,
     pub(super) listed: usize,
+    /// What the caller may not use: tools in steps, and workflows.
+    pub(super) denied: Vec<&'static str>,
     /// As a catalogue, it renders each page once.
     pages: HashMap<(String, bool), Page>,
 }
@@ -175,7 +177,19 @@ impl Directory for Shelves {
         name: &str,
     ) -> Option<Arc<OfferedTool>> {
         let state = self.state();
-        Self::find(view, state.shown.iter().chain(&state.hidden), name)
+        let found = Self::find(view, state.shown.iter().chain(&state.hidden), name);
+        found.filter(|_| !state.denied.contains(&name))
+    }
+
+    /// On a profile are those that begin with `w`.
+    fn workflow(&self, view: &View, _: &Caller, name: &str) -> Option<Decision> {
+        let is_on = match view {
+            View::All => true,
+            View::Downstream(_) => false,
+            View::Profile(_) => name.starts_with('w'),
+        };
+        let is_denied = self.state().denied.contains(&name);
+        is_on.then_some(if is_denied { Decision::Denied } else { Decision::Allowed })
     }
 
     fn flush(&self, _: Option<&DownstreamName>) -> usize {
@@ -241,6 +255,10 @@ impl Calls {
     pub(super) fn called(&self) -> Vec<(String, Option<String>)> {
         let called = self.called.lock().expect("no panic");
         called.iter().map(|call| (name(call), call.origin.as_ref().map(|o| o.workflow.to_string()))).collect()
+    }
+
+    pub(super) fn take(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.called.lock().expect("no panic"))
     }
 
     pub(super) fn params(&self) -> Vec<String> {

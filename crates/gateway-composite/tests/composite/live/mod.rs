@@ -4,5 +4,6 @@ mod calling;
 mod fakes;
 mod listing;
 mod log;
+mod rules;
 mod status;
 mod suspended;

@@ -8,7 +8,7 @@ use gateway_domain::{
 use super::fakes::*;
 
 /// Begins the workflow `q`, which asks.
-async fn asked(world: &World, call: Call) -> InputRequired {
+pub(super) async fn asked(world: &World, call: Call) -> InputRequired {
     match world.live.dispatch(call).await {
         Ok(Outcome::InputRequired(asked)) => asked,
         other => panic!("nothing is asked: {other:?}"),
@@ -23,7 +23,7 @@ fn park(asked: &InputRequired) -> ParkId {
 }
 
 /// The same call with an answer to everything that was asked.
-fn answering(asked: &InputRequired, call: Call) -> Call {
+pub(super) fn answering(asked: &InputRequired, call: Call) -> Call {
     let requests = asked.requests.clone().expect("there are questions");
     let answer = r#"{"action":"accept","content":{"sure":true}}"#;
     let members: Vec<_> =
