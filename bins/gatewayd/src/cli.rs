@@ -46,10 +46,19 @@ pub(crate) enum Command {
     Check(Report),
     /// Print the catalogue as a client would see it
     #[command(after_help = "Example:\n  gatewayd tools --json | jq '.tools[].name'")]
-    Tools(Report),
+    Tools(Tools),
     /// Call one tool and print its result
     #[command(after_help = "Example:\n  gatewayd call files__read '{\"path\": \"README.md\"}'")]
     Call(Call),
+    /// Show what is different about tools since they were accepted, and accept it
+    #[command(
+        after_help = "Starts every downstream once, as check does. The lock file is beside the configuration; [pins] says where, and what\n\
+                            becomes of tools that are not in it.\n\nExample:\n  gatewayd pin --config gateway.toml --accept"
+    )]
+    Pin(Pin),
+    /// Log in at the authorization server of a downstream, in a browser
+    #[command(after_help = "The tokens are kept for `serve` and `stdio`, encrypted.\n\nExample:\n  gatewayd login search --config gateway.toml")]
+    Login(Login),
     /// The demonstration server of the built-in configuration, over stdin and stdout
     #[command(hide = true)]
     DemoServer,
@@ -91,6 +100,9 @@ impl Watching {
 pub(crate) struct Stdio {
     #[command(flatten)]
     pub(crate) sources: Sources,
+    /// The client is this one of the configuration; else the one who started this, who may use everything
+    #[arg(long = "as", value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
     #[command(flatten)]
     pub(crate) watching: Watching,
 }
@@ -113,7 +125,7 @@ pub(crate) struct Serve {
     pub(crate) allow_hosts: Vec<String>,
 }
 
-/// Arguments of `check` and `tools`.
+/// Arguments of `check`.
 #[derive(Args, Debug)]
 pub(crate) struct Report {
     #[command(flatten)]
@@ -121,6 +133,38 @@ pub(crate) struct Report {
     /// Print JSON for programs
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Arguments of `tools`.
+#[derive(Args, Debug)]
+pub(crate) struct Tools {
+    #[command(flatten)]
+    pub(crate) report: Report,
+    /// As this client of the configuration is shown it; else everything there is
+    #[arg(long = "as", value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+}
+
+/// Arguments of `pin`.
+#[derive(Args, Debug)]
+pub(crate) struct Pin {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// Accept everything without asking
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) accept: bool,
+    /// Accept nothing; exit with 1 if something is different
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `login`.
+#[derive(Args, Debug)]
+pub(crate) struct Login {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// The downstream
+    pub(crate) name: String,
 }
 
 /// Arguments of `call`.
@@ -133,6 +177,9 @@ pub(crate) struct Call {
     /// Its arguments, a JSON object
     #[arg(value_name = "JSON", default_value = "{}")]
     pub(crate) arguments: String,
+    /// As this client of the configuration; else whatever it is
+    #[arg(long = "as", value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
 }
 
 impl Cli {
@@ -141,7 +188,9 @@ impl Cli {
         match &self.command {
             Command::Serve(serve) => &serve.sources.files,
             Command::Stdio(stdio) => &stdio.sources.files,
-            Command::Check(report) | Command::Tools(report) => &report.sources.files,
+            Command::Check(report) | Command::Tools(Tools { report, .. }) => &report.sources.files,
+            Command::Pin(pin) => &pin.sources.files,
+            Command::Login(login) => &login.sources.files,
             Command::Call(call) => &call.sources.files,
             Command::DemoServer | Command::Lifeline => &[],
         }
@@ -171,6 +220,8 @@ impl Cli {
             Command::Check(_)
             | Command::Tools(_)
             | Command::Call(_)
+            | Command::Pin(_)
+            | Command::Login(_)
             | Command::DemoServer
             | Command::Lifeline => flags,
         }

@@ -7,13 +7,18 @@ mod api;
 mod cli;
 mod command;
 mod config;
+mod decisions;
 mod demo;
 mod downstream;
+mod edge;
 mod gateway;
 mod lifeline;
 mod log;
 mod memory;
+mod offer;
+mod outgoing;
 mod reload;
+mod staged;
 mod topology;
 mod workflows;
 
@@ -58,6 +63,7 @@ fn load(cli: &cli::Cli) -> anyhow::Result<Result<Start, config::Problems>> {
         folder: std::env::current_dir().context("the current folder cannot be read")?,
         executable: std::env::current_exe().context("this program's own path is not known")?,
         opens_port: cli.opens_port(),
+        pins: matches!(cli.command, cli::Command::Pin(_)),
         readable: config::Files::Any,
     };
     let attempt = config::load(&request, &config::Environment::of_process());

@@ -5,19 +5,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use gateway_catalog::{LiveCatalog, Signal, Source};
+use gateway_catalog::{LiveCatalog, Pins, Signal, Source};
 use gateway_composite::LiveWorkflows;
 use gateway_domain::DownstreamName;
+use gateway_egress::Fetch;
 use gateway_openapi::downstream::{Report, Reports};
 use gateway_registry::{ManagedDownstream, Manager};
 use gateway_transport_stdio::lifeline::Lifeline;
 use tokio::task::JoinSet;
 
-use crate::{config, downstream, lifeline, reload::Change};
+use crate::{config, decisions::Decisions, downstream, lifeline, reload::Change};
 
 /// What downstreams are made with besides their configuration.
-#[derive(Debug, Default)]
 pub(crate) struct Parts {
+    /// Makes requests of the gateway's own.
+    fetch: Arc<dyn Fetch>,
     /// Through which each downstream that is there tells the catalogue about itself.
     signals: Mutex<HashMap<DownstreamName, Arc<Signal>>>,
     /// Of each downstream that is an API, what became of its operations.
@@ -27,6 +29,10 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    pub(crate) fn new(fetch: Arc<dyn Fetch>) -> Self {
+        Self { fetch, signals: Mutex::default(), reports: Mutex::default(), lifeline: Mutex::default() }
+    }
+
     /// The downstream, ready to be started, and the source of its list; the first only if it is enabled.
     pub(crate) fn make(
         &self,
@@ -78,11 +84,13 @@ impl Parts {
 }
 
 /// What runs, with what it is made of. Clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Topology {
     pub(crate) manager: Manager,
     pub(crate) catalog: LiveCatalog,
     pub(crate) workflows: LiveWorkflows,
+    pub(crate) decisions: Arc<Decisions>,
+    pub(crate) pins: Pins,
     parts: Arc<Parts>,
 }
 
@@ -100,8 +108,10 @@ impl Topology {
         catalog: LiveCatalog,
         workflows: LiveWorkflows,
         parts: Parts,
+        decisions: Arc<Decisions>,
+        pins: Pins,
     ) -> Self {
-        Self { manager, catalog, workflows, parts: Arc::new(parts) }
+        Self { manager, catalog, workflows, decisions, pins, parts: Arc::new(parts) }
     }
 
     /// What became of the operations of an API; `None` for any other downstream, or one that was not read yet.

@@ -46,6 +46,12 @@ impl Tool {
         self
     }
 
+    /// The same tool with another definition, as when texts of it were cleaned. What it is called stays the same.
+    #[must_use]
+    pub fn redefined(self, definition: RawObject) -> Self {
+        Self { definition, ..self }
+    }
+
     /// The name under which the tool is offered, without a downstream in front.
     pub fn name(&self) -> &str {
         &self.name

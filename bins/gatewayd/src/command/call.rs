@@ -7,7 +7,7 @@ use gateway_domain::{
 
 use crate::{
     cli,
-    command::{FAILED, USAGE, patience, print, say, with_gateway, workflows},
+    command::{FAILED, USAGE, actor, patience, print, say, with_gateway, workflows},
     config::Config,
     gateway::Gateway,
 };
@@ -26,10 +26,12 @@ pub(super) async fn run(
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let called = with_gateway(Gateway::start_for(config, exchange())?, stop, async |gateway| {
-        wait_for(gateway, config, name).await;
-        let outcome = gateway.offered.dispatch(call(name, &arguments)).await;
-        (outcome, workflows::Report::of(gateway, &exchange()).sentence(name))
+    let (users, caller) = actor(config, asked.client.as_deref())?;
+    let gateway = Gateway::start_for(config, users, exchange(&caller))?;
+    let called = with_gateway(gateway, stop, async |gateway| {
+        wait_for(gateway, config, &caller, name).await;
+        let outcome = gateway.dispatcher.dispatch(call(&caller, name, &arguments)).await;
+        (outcome, workflows::Report::of(gateway, &caller).sentence(name))
     });
     match called.await {
         None => Ok(ExitCode::from(FAILED)),
@@ -77,12 +79,12 @@ fn report(name: &str, outcome: Result<Outcome, Error>) -> anyhow::Result<u8> {
 }
 
 /// Waits until the tool is there, or until nothing more can come.
-async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
+async fn wait_for(gateway: &Gateway, config: &Config, caller: &Caller, name: &str) {
     let settled = gateway.catalog.settled(patience(config));
     let appeared = async {
         let mut seen = 0;
-        let session = exchange().session;
-        while gateway.offered.tool(&View::All, &Caller::anonymous(), &session, name).is_none() {
+        let session = exchange(caller).session;
+        while gateway.offered.tool(&View::All, caller, &session, name).is_none() {
             seen = gateway.offered.changed(&View::All, seen).await;
         }
     };
@@ -92,7 +94,7 @@ async fn wait_for(gateway: &Gateway, config: &Config, name: &str) {
     }
 }
 
-fn call(name: &str, arguments: &RawObject) -> Call {
+fn call(caller: &Caller, name: &str, arguments: &RawObject) -> Call {
     let params = format!(r#"{{"name":{},"arguments":{}}}"#, RawJson::string(name), arguments.as_str());
     let object = RawObject::parse(params).unwrap_or_else(|_| RawObject::empty());
     Call {
@@ -100,15 +102,15 @@ fn call(name: &str, arguments: &RawObject) -> Call {
         params: Params { object, meta: None },
         follow_up: None,
         origin: None,
-        caller: Caller::anonymous(),
-        exchange: exchange(),
+        caller: caller.clone(),
+        exchange: exchange(caller),
     }
 }
 
 /// A modern client that can do nothing beyond the core.
-pub(super) fn exchange() -> Exchange {
+pub(super) fn exchange(caller: &Caller) -> Exchange {
     let capabilities = ClientCapabilities::none();
-    let caller = Caller::anonymous();
+    let caller = caller.clone();
     let session = SessionKey::Modern { caller, capabilities: capabilities.clone() };
     Exchange::quiet(Era::Modern, session, capabilities)
 }

@@ -1,11 +1,12 @@
 use std::{process::ExitCode, sync::Arc};
 
-use gateway_domain::{Directory as _, DownstreamState, DownstreamStatus, RawJson};
+use gateway_domain::{Caller, Directory as _, DownstreamState, DownstreamStatus, RawJson};
 use gateway_openapi::downstream::Report;
 
 use crate::{
     command::{FAILED, operations::Operations, patience, print, say, with_gateway, workflows},
     config::Config,
+    decisions::Users,
     gateway::Gateway,
 };
 
@@ -15,15 +16,15 @@ pub(super) async fn run(
     json: bool,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<ExitCode> {
-    let settled = with_gateway(Gateway::start(config)?, stop, async |gateway| {
+    let settled = with_gateway(Gateway::start(config, Users::Operator)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
         // Has lists read that are not for everybody, since workflows may need their tools. What is wrong with a list is
         // said of its downstream.
-        drop(super::tools::list(gateway).await);
+        drop(super::tools::list(gateway, &Caller::anonymous()).await);
         let topology = gateway.topology();
         let checked = |status: DownstreamStatus| Checked { report: topology.report(&status.name), status };
         let downstreams = gateway.catalog.downstreams().into_iter().map(checked).collect::<Vec<_>>();
-        (downstreams, workflows::Report::of(gateway, &super::call::exchange()))
+        (downstreams, workflows::Report::of(gateway, &Caller::anonymous()))
     });
     let Some((downstreams, workflows)) = settled.await else { return Ok(ExitCode::from(FAILED)) };
     let statuses = downstreams.iter().map(|checked| &checked.status);

@@ -2,7 +2,9 @@
 
 mod call;
 mod check;
+mod login;
 mod operations;
+mod pin;
 mod serve;
 mod stdio;
 mod terminal;
@@ -12,6 +14,7 @@ mod workflows;
 use std::{fmt, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
+use gateway_domain::Caller;
 use gateway_openapi::source::Place;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -19,7 +22,7 @@ use tokio::{
 };
 
 pub(crate) use self::terminal::Terminal;
-use crate::{cli, config::Config, gateway::Gateway, reload::Start};
+use crate::{cli, config::Config, decisions::Users, gateway::Gateway, reload::Start};
 
 /// The exit code of a command that ran and found something wrong.
 pub(crate) const FAILED: u8 = 1;
@@ -35,12 +38,26 @@ pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<E
     let config = &start.loaded.config;
     match command {
         cli::Command::Serve(_) => serve::run(start, stop, hangup, terminal).await,
-        cli::Command::Stdio(_) => stdio::run(start, stop, hangup, terminal).await,
+        cli::Command::Stdio(stdio) => stdio::run(start, stdio.client.as_deref(), stop, hangup, terminal).await,
         cli::Command::Check(report) => check::run(config, report.json, stop).await,
-        cli::Command::Tools(report) => tools::run(config, report.json, stop).await,
+        cli::Command::Tools(tools) => tools::run(config, &tools, stop).await,
         cli::Command::Call(call) => call::run(config, &call, stop).await,
+        cli::Command::Pin(pin) => pin::run(config, &pin, stop).await,
+        cli::Command::Login(login) => login::run(config, &login.name, stop).await,
         // Handled before any configuration is read.
         cli::Command::DemoServer | cli::Command::Lifeline => Ok(ExitCode::from(USAGE)),
+    }
+}
+
+/// Who a command acts as, and whose rules hold: a client of the configuration, or the operator.
+///
+/// # Errors
+/// There is no such client.
+fn actor(config: &Config, client: Option<&str>) -> anyhow::Result<(Users, Caller)> {
+    let Some(name) = client else { return Ok((Users::Operator, Caller::anonymous())) };
+    match config.clients.iter().any(|client| client.name == name) {
+        true => Ok((Users::Clients, Caller::client(name))),
+        false => anyhow::bail!("there is no client `{name}` in the configuration"),
     }
 }
 

@@ -1,12 +1,14 @@
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use gateway_server::{Bound, Server};
 use tokio::signal::unix::Signal;
 
 use crate::{
     command::{self, Terminal},
-    gateway,
+    decisions::Users,
+    edge,
     gateway::Gateway,
+    outgoing,
     reload::{Reloader, Start},
 };
 
@@ -19,11 +21,19 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let config = &start.loaded.config;
     // Before anything is started: a port that is taken must not cost ten processes.
-    let bound = Bound::bind(gateway::server_config(config)).await?;
-    let gateway = Gateway::start_to_serve(config)?;
-    let server = Server::new(bound, gateway.ports());
+    let fetch = outgoing::fetch(config)?;
+    let verifier = edge::verifier(config, &fetch)?;
+    let bound = Bound::bind(edge::config(config, verifier.as_ref())).await?;
+    let gateway = Gateway::start_to_serve(config, Users::Clients)?;
+    let mut ports = gateway.ports();
+    if let Some(verifier) = &verifier {
+        ports.metrics.push(verifier.clone());
+        let verifier = verifier.clone();
+        ports.ready.push(Arc::new(move || verifier.is_ready()));
+    }
+    let server = Server::new(bound, ports);
     command::say(format_args!("listening on http://{}/mcp", server.local_addr()));
-    let reloader = Reloader::new(start, gateway.topology(), Some(server.settings()));
+    let reloader = Reloader::new(start, gateway.topology(), Some(server.settings()), verifier);
     let reload = reloader.run(hangup, terminal);
     command::beside(reload, stop, async |stop| server.run(stop).await).await;
     gateway.close().await;

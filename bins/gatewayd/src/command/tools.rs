@@ -3,7 +3,8 @@ use std::process::ExitCode;
 use gateway_domain::{Caller, Directory as _, ListKind, RawJson, RawObject, View, printable};
 
 use crate::{
-    command::{FAILED, patience, print, say, with_gateway, workflows},
+    cli,
+    command::{FAILED, actor, patience, print, say, with_gateway, workflows},
     config::Config,
     gateway::Gateway,
 };
@@ -11,18 +12,19 @@ use crate::{
 /// Prints the catalogue as a client would see it.
 pub(super) async fn run(
     config: &Config,
-    json: bool,
+    asked: &cli::Tools,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<ExitCode> {
-    let listed = with_gateway(Gateway::start(config)?, stop, async |gateway| {
+    let (users, caller) = actor(config, asked.client.as_deref())?;
+    let listed = with_gateway(Gateway::start(config, users)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
-        let tools = list(gateway).await;
-        let workflows = workflows::Report::of(gateway, &super::call::exchange());
+        let tools = list(gateway, &caller).await;
+        let workflows = workflows::Report::of(gateway, &caller);
         (tools, gateway.catalog.downstreams(), workflows)
     });
     let Some((tools, downstreams, workflows)) = listed.await else { return Ok(ExitCode::from(FAILED)) };
     let tools = tools?;
-    match json {
+    match asked.report.json {
         true => print(format_args!(r#"{{"tools":{}}}"#, RawJson::array(tools)))?,
         false => tools.into_iter().filter_map(line).try_for_each(print)?,
     }
@@ -32,14 +34,14 @@ pub(super) async fn run(
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-pub(super) async fn list(gateway: &Gateway) -> Result<Vec<RawJson>, gateway_domain::Error> {
-    let exchange = super::call::exchange();
+pub(super) async fn list(gateway: &Gateway, caller: &Caller) -> Result<Vec<RawJson>, gateway_domain::Error> {
+    let exchange = super::call::exchange(caller);
     let mut tools = Vec::new();
     let mut cursor = None;
     loop {
         let page = gateway
             .offered
-            .list(ListKind::Tools, &View::All, &Caller::anonymous(), &exchange, cursor.as_deref())
+            .list(ListKind::Tools, &View::All, caller, &exchange, cursor.as_deref())
             .await?;
         tools.extend(page.items.elements(usize::MAX).unwrap_or_default());
         match page.next_cursor {

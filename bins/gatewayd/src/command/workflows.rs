@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use gateway_catalog::LiveCatalog;
 use gateway_composite::{Remark, RoutingTable as _, SessionTools, Workflow, WorkflowStatus};
 use gateway_domain::{
-    Caller, Directory as _, DownstreamName, DownstreamState, DownstreamStatus, Exchange, NAMESPACE_SEPARATOR,
-    RawJson, printable,
+    Caller, Directory as _, DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR,
+    RawJson, SessionKey, printable,
 };
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     workflows::{Fault, Place, Workflows},
 };
 
-/// All workflows, as a client without a key sees them, in the order of their names.
+/// All workflows, as somebody sees them, in the order of their names.
 pub(super) struct Report(Vec<Row>);
 
 struct Row {
@@ -45,10 +46,11 @@ enum State {
 
 impl Report {
     /// As far as lists have been read: nothing is waited for.
-    pub(super) fn of(gateway: &Gateway, exchange: &Exchange) -> Self {
+    pub(super) fn of(gateway: &Gateway, caller: &Caller) -> Self {
         let Workflows { definitions, broken, .. } = &gateway.workflows;
-        let statuses = gateway.offered.status(&Caller::anonymous(), exchange);
-        let switched_off = SwitchedOff::of(gateway, exchange);
+        let exchange = super::call::exchange(caller);
+        let statuses = gateway.offered.status(caller, &exchange);
+        let switched_off = SwitchedOff::of(gateway, caller, exchange.session);
         let mut rows = BTreeMap::new();
         for WorkflowStatus { name, hidden, remarks } in statuses {
             let workflow = definitions.get(&name);
@@ -96,34 +98,37 @@ impl Report {
 }
 
 /// The downstreams that are not in use because somebody wants it so, beside the tools that there are.
-struct SwitchedOff {
+struct SwitchedOff<'a> {
     names: Vec<DownstreamName>,
-    tools: SessionTools,
+    catalog: &'a LiveCatalog,
+    caller: &'a Caller,
+    session: SessionKey,
 }
 
-impl SwitchedOff {
-    fn of(gateway: &Gateway, exchange: &Exchange) -> Self {
+impl<'a> SwitchedOff<'a> {
+    fn of(gateway: &'a Gateway, caller: &'a Caller, session: SessionKey) -> Self {
         let disabled =
             |status: DownstreamStatus| (status.state == DownstreamState::Disabled).then_some(status.name);
         let names = gateway.catalog.downstreams().into_iter().filter_map(disabled).collect();
-        let directory = Arc::new(gateway.catalog.clone());
-        Self { names, tools: SessionTools::new(directory, Caller::anonymous(), exchange.session.clone()) }
+        Self { names, catalog: &gateway.catalog, caller, session }
     }
 
     /// Whether all tools that a workflow lacks are theirs.
     fn all_of(&self, workflow: &Workflow) -> bool {
-        workflow.tools().all(|(_, tool)| self.has(tool) || self.is_there(tool))
+        let (directory, name) = (Arc::new(self.catalog.clone()), &workflow.definition().name);
+        let tools = SessionTools::new(directory, self.caller.clone(), self.session.clone(), name);
+        workflow.tools().all(|(_, tool)| self.has(tool) || is_there(&tools, tool))
     }
 
     fn has(&self, tool: &str) -> bool {
         let mut rests = self.names.iter().filter_map(|name| tool.strip_prefix(name.as_str()));
         rests.any(|rest| rest.starts_with('.') || rest.starts_with(NAMESPACE_SEPARATOR))
     }
+}
 
-    fn is_there(&self, tool: &str) -> bool {
-        let dotted = || tool.split_once('.').and_then(|(name, tool)| self.tools.of(name, tool));
-        self.tools.exact(tool).or_else(dotted).is_some()
-    }
+fn is_there(tools: &SessionTools, tool: &str) -> bool {
+    let dotted = || tool.split_once('.').and_then(|(name, tool)| tools.of(name, tool));
+    tools.exact(tool).or_else(dotted).is_some()
 }
 
 impl Contents {

@@ -70,6 +70,8 @@ pub(crate) struct Request {
     pub(crate) executable: PathBuf,
     /// Whether `listen` will be listened on: only then is an address without clients a problem.
     pub(crate) opens_port: bool,
+    /// Whether the lock file is about to be written.
+    pub(crate) pins: bool,
     /// Which files these and those that they name may be.
     pub(crate) readable: Files,
 }

@@ -298,6 +298,16 @@ impl<'a> Table<'a> {
         self.reader.layers.folder(self.tag).map_or_else(|| path.to_owned(), |folder| folder.join(path))
     }
 
+    /// Notes a file that is read for this table.
+    pub(super) fn reads(&self, path: &Path) {
+        stamp::note(&mut self.reader.stamps.borrow_mut(), path);
+    }
+
+    /// Which files this may name to be read.
+    pub(super) fn readable(&self) -> Files {
+        self.reader.readable
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.members.contains_key(key)
     }

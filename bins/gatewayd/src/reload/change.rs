@@ -1,6 +1,6 @@
 //! What is different between two configurations, and what that means for what runs.
 
-use crate::config::{Config, Downstream, InheritEnv, Reach, Workflow};
+use crate::config::{Config, Downstream, InheritEnv, Reach, Security, Workflow};
 
 /// What becomes of one downstream.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +147,13 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
     note(old.runs != new.runs, "runs");
     note(old.extensions != new.extensions, "extensions");
     note(old.log != new.log, "log");
+    let (before, after) = (&old.security, &new.security);
+    note(before.oauth != after.oauth, "oauth");
+    note(before.audit != after.audit, "audit");
+    note(before.redaction != after.redaction || old.secrets != new.secrets, "redaction");
+    note(before.rates != after.rates, "rates");
+    note(before.tls != after.tls, "tls");
+    note(before.telemetry != after.telemetry, "telemetry");
     let mut kept = Config {
         names: old.names,
         lists: old.lists,
@@ -154,6 +161,16 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
         questions: old.questions.clone(),
         runs: old.runs,
         extensions: old.extensions.clone(),
+        security: Security {
+            oauth: before.oauth.clone(),
+            audit: before.audit.clone(),
+            redaction: before.redaction.clone(),
+            rates: before.rates.clone(),
+            tls: before.tls.clone(),
+            telemetry: before.telemetry.clone(),
+            ..after.clone()
+        },
+        secrets: old.secrets.clone(),
         ..new.clone()
     };
     match face {
@@ -175,6 +192,10 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
 pub(super) fn edge_keys(old: &Config, new: &Config) -> Vec<&'static str> {
     let rows = [
         (old.clients != new.clients, "clients"),
+        (old.security.key_header != new.security.key_header, "key_header"),
+        (old.security.policy != new.security.policy, "policy"),
+        (old.security.pins != new.security.pins, "pins"),
+        (old.security.profiles != new.security.profiles, "profiles"),
         (old.allowed_hosts != new.allowed_hosts, "allowed_hosts"),
         (old.allowed_origins != new.allowed_origins, "allowed_origins"),
         (old.allow_unauthenticated != new.allow_unauthenticated, "allow_unauthenticated"),

@@ -11,9 +11,11 @@ mod reading;
 mod watch;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use gateway_auth::Verifier;
 use gateway_server::Settings;
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
@@ -21,7 +23,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::command::Terminal;
 use crate::config::{self, Config, Environment, Files, Loaded, Note, Request, Stamp, Stamps};
+use crate::decisions;
+use crate::edge;
 use crate::gateway;
+use crate::offer;
 use crate::topology::Topology;
 use crate::workflows::Workflows;
 
@@ -57,11 +62,13 @@ pub(crate) struct Reloader {
     face: Face,
     topology: Topology,
     settings: Option<Settings>,
+    /// Of the issuers that it was started with.
+    verifier: Option<Arc<Verifier>>,
 }
 
 impl Reloader {
     /// `settings` are those of the HTTP face; the other one has none.
-    pub(crate) fn new(start: Start, topology: Topology, settings: Option<Settings>) -> Self {
+    pub(crate) fn new(start: Start, topology: Topology, settings: Option<Settings>, verifier: Option<Arc<Verifier>>) -> Self {
         let Start { mut request, loaded, files } = start;
         if let config::Source::Found(path) = loaded.source {
             // Else the demonstration would replace a configuration whose file is gone.
@@ -77,6 +84,7 @@ impl Reloader {
             face: if settings.is_some() { Face::Http } else { Face::Stdio },
             topology,
             settings,
+            verifier,
         }
     }
 
@@ -153,8 +161,9 @@ impl Reloader {
         let (added, changed) = (names(&changes.added), names(&changes.changed));
         let (removed, kept, settings) = (names(&changes.removed), changes.kept, edge.join(" "));
         let steps = self.topology.prepare(&config, changes.into_all())?;
+        self.take_on_rules(&config)?;
         if let Some(edge) = &self.settings {
-            edge.replace(gateway::server_config(&config)).context("the configuration as it would be used")?;
+            edge.replace(edge::config(&config, self.verifier.as_ref())).context("the configuration as it would be used")?;
         }
         self.topology.manager.set_config(gateway::manager_config(&config));
         if reason == SIGHUP {
@@ -173,6 +182,30 @@ impl Reloader {
             tracing::info!("configuration: {note}");
         }
         (self.running, self.notes) = (config, loaded.notes);
+        Ok(())
+    }
+
+    /// Takes on who may use what, and which views there are.
+    ///
+    /// # Errors
+    /// A view that cannot be; then nothing is taken on.
+    fn take_on_rules(&self, config: &Config) -> anyhow::Result<()> {
+        let (topology, old) = (&self.topology, &self.running);
+        if old.security.profiles != config.security.profiles {
+            topology.catalog.set_profiles(offer::profiles(config))?;
+        }
+        let (before, after) = (decisions::policy_config(old), decisions::policy_config(config));
+        if let Some(policy) = &topology.decisions.policy
+            && before != after
+        {
+            policy.replace(&after)?;
+            topology.catalog.rules_changed();
+        }
+        if old.security.pins != config.security.pins {
+            offer::replace(&topology.pins, config);
+            topology.catalog.rescreen();
+        }
+        topology.decisions.reopen();
         Ok(())
     }
 

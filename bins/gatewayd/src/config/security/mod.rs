@@ -26,7 +26,7 @@ pub(super) use name::Downstreams;
 use super::reader::Table;
 
 /// The sections of the top level that belong here, but for clients.
-pub(super) fn read(top: &mut Table<'_>, downstreams: &Downstreams, clients: &[Client]) -> Security {
+pub(super) fn read(top: &mut Table<'_>, downstreams: &Downstreams, clients: &[Client], accepting: bool) -> Security {
     Security {
         key_header: clients::key_header(top),
         policy: policy::read(top.table("policy"), downstreams, clients),
@@ -34,7 +34,7 @@ pub(super) fn read(top: &mut Table<'_>, downstreams: &Downstreams, clients: &[Cl
         audit: audit::read(top),
         redaction: redaction::read(top.table("redaction")),
         rates: rates::read(top.table("rates")),
-        pins: pins::read(top.table("pins")),
+        pins: pins::read(top.table("pins"), accepting),
         profiles: profiles::read_all(top.table("profiles"), downstreams),
         tls: tls::read(top),
         telemetry: telemetry::read(top),

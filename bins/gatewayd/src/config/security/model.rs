@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gateway_catalog::Lock;
 use gateway_domain::{DownstreamName, Secret};
 use http::{HeaderName, Uri};
 
@@ -80,8 +81,6 @@ pub(crate) struct Rule {
 pub(crate) enum Through {
     /// By a step of a workflow.
     Workflows,
-    /// By the client itself.
-    Client,
 }
 
 /// The gateway as a resource server (protocol.md §18.2).
@@ -91,6 +90,10 @@ pub(crate) struct Oauth {
     pub(crate) resource: String,
     /// Other URLs that tokens may be for.
     pub(crate) aliases: Vec<String>,
+    /// URLs of `/mcp/NAME` whose tokens are for that path alone, by name.
+    pub(crate) resources: BTreeMap<String, String>,
+    /// A file with tokens and subjects that are refused.
+    pub(crate) deny_list: Option<PathBuf>,
     pub(crate) issuers: Vec<Issuer>,
     pub(crate) scopes_supported: Vec<String>,
     pub(crate) required: RequiredScopes,
@@ -122,8 +125,6 @@ pub(crate) struct Issuer {
     pub(crate) max_age: Option<Duration>,
     /// Claims whose values count as scopes, with what is put in front.
     pub(crate) scope_claims: BTreeMap<String, String>,
-    /// A file with tokens and subjects that are refused.
-    pub(crate) deny_list: Option<PathBuf>,
 }
 
 /// What tokens of an issuer are checked with.
@@ -230,6 +231,8 @@ pub(crate) struct Bucket {
 pub(crate) struct Pins {
     pub(crate) mode: PinMode,
     pub(crate) lock: PathBuf,
+    /// What is in it; nothing with the mode `off`.
+    pub(crate) accepted: Lock,
     /// Whether control and invisible characters of definitions are neutralised.
     pub(crate) cleans: bool,
 }
@@ -292,6 +295,29 @@ pub(crate) struct Outgoing {
     pub(crate) grant: Option<Grant>,
     /// Headers of the client's that are passed on.
     pub(crate) forward: Vec<HeaderName>,
+}
+
+impl Outgoing {
+    /// Whether two callers may be proved differently.
+    pub(crate) fn is_per_caller(&self) -> bool {
+        let grant = match &self.grant {
+            Some(Grant::Exchange { .. }) => true,
+            Some(Grant::Interactive(interactive)) => interactive.owner == Owner::User,
+            _ => false,
+        };
+        grant || !self.forward.is_empty()
+    }
+}
+
+impl Grant {
+    /// What the gateway is to an authorization server, if it is anything.
+    pub(crate) fn client(&self) -> Option<&TokenClient> {
+        match self {
+            Self::ClientCredentials(client) | Self::Exchange { client, .. } => Some(client),
+            Self::Interactive(interactive) => Some(&interactive.client),
+            Self::File { .. } | Self::Command { .. } => None,
+        }
+    }
 }
 
 /// Where a token comes from.

@@ -36,6 +36,8 @@ pub(super) fn read(top: &mut Table<'_>) -> Option<Oauth> {
     let oauth = Oauth {
         resource: String::new(),
         aliases: table.list("aliases", scalar::word).unwrap_or_default(),
+        resources: table.take("resources").and_then(|item| item.table()).map(resources).unwrap_or_default(),
+        deny_list: table.read("deny_list", scalar::path),
         issuers: issuers.iter().filter_map(issuer).collect(),
         scopes_supported: table.list("scopes_supported", scope).unwrap_or_default(),
         required: required(table.table("scopes")),
@@ -48,6 +50,11 @@ pub(super) fn read(top: &mut Table<'_>) -> Option<Oauth> {
 fn resource_url(item: &Item<'_>) -> Result<String, Fault> {
     reach::url(item)?;
     scalar::word(item)
+}
+
+fn resources(table: Table<'_>) -> BTreeMap<String, String> {
+    let one = |(name, item): (String, Item<'_>)| Some((name, item.parsed(resource_url)?));
+    table.into_entries().filter_map(one).collect()
 }
 
 fn required(mut table: Table<'_>) -> RequiredScopes {
@@ -106,7 +113,6 @@ fn issuer(item: &Item<'_>) -> Option<Issuer> {
         scope_claims: claims
             .map(|table| table.into_entries().filter_map(prefix).collect::<BTreeMap<_, _>>())
             .unwrap_or_default(),
-        deny_list: table.read("deny_list", scalar::path),
     };
     table.finish();
     Some(Issuer { issuer: name?, keys: keys?, ..issuer })

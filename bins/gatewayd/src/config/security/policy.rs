@@ -34,7 +34,7 @@ fn rule(item: &Item<'_>, downstreams: &Downstreams, clients: &[Client]) -> Optio
         table
             .report(Fault::new("a rule has an effect").hint("write effect = \"allow\" or effect = \"deny\""));
     }
-    let ways = [("workflows", Through::Workflows), ("client", Through::Client)];
+    let ways = [("workflows", Through::Workflows)];
     let client = |item: &Item<'_>| client(item, clients);
     let rule_clients = table.list("clients", client).unwrap_or_default();
     let names = table.list("names", |item| downstreams.pattern(item)).unwrap_or_default();

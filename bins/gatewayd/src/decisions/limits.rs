@@ -1,0 +1,48 @@
+use std::sync::Arc;
+
+use gateway_pipeline::{
+    limits::{Concurrency, Limit, Limits, LimitsConfig, LimitsError, Rate, Rates},
+    pipeline::Layer,
+};
+
+use super::limiting;
+use crate::config::{Bucket, Config};
+
+pub(super) fn layer(config: &Config) -> Result<Layer, LimitsError> {
+    Ok(limiting(Arc::new(Limits::new(self::config(config)?))))
+}
+
+pub(super) fn config(config: &Config) -> Result<LimitsConfig, LimitsError> {
+    let rates = &config.security.rates;
+    let limit = |bucket: &Option<Bucket>| match bucket {
+        Some(bucket) => rate(bucket).map(Limit::of),
+        None => Ok(Limit::default()),
+    };
+    let mut tool = limit(&rates.per_tool)?;
+    for (glob, bucket) in &rates.tools {
+        tool = tool.except(glob, Some(rate(bucket)?));
+    }
+    let at_once = |bound: Option<usize>| bound.map_or_else(Limit::default, Limit::of);
+    Ok(LimitsConfig {
+        rates: Rates {
+            caller: limit(&rates.per_caller)?,
+            caller_tool: limit(&rates.per_caller_and_tool)?,
+            tool,
+            downstream: limit(&rates.per_downstream)?,
+            task_polls: limit(&rates.tasks)?,
+        },
+        // Of requests in flight the edge has a bound for each caller already.
+        at_once: Concurrency {
+            caller: at_once(rates.concurrent_per_caller),
+            tool: at_once(rates.concurrent_per_tool),
+            downstream: at_once(rates.concurrent_per_downstream),
+        },
+        queue: rates.queue,
+        max_wait: rates.queue_timeout,
+        ..LimitsConfig::default()
+    })
+}
+
+fn rate(bucket: &Bucket) -> Result<Rate, LimitsError> {
+    Rate::new(bucket.per_second, bucket.burst)
+}

@@ -1,0 +1,147 @@
+//! What is decided about calls and kept of them, as the configuration has it.
+
+mod limits;
+mod policy;
+mod records;
+mod redaction;
+mod spans;
+
+use std::sync::Arc;
+
+use gateway_domain::{Decider, Dispatcher, DoorAudit, MetricsSource, Unrecorded, Unrestricted};
+use gateway_egress::Fetch;
+use gateway_pipeline::{
+    audit::AuditLog,
+    limits::{Limited, Limits},
+    metrics::{CallMetrics, MetricsConfig},
+    pipeline::{Layer, Observers, Stages},
+    policy::{Policy, PolicyStage},
+    redaction::{Redact, RedactSettings, Redactor},
+    trace::{Tracer, otlp::OtlpExporter},
+};
+
+use crate::config::Config;
+
+pub(crate) use self::policy::config as policy_config;
+
+/// For whom a gateway runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Users {
+    /// Clients, of whom each may do what the rules allow.
+    Clients,
+    /// The operator, at the terminal: there is nothing to hide.
+    Operator,
+}
+
+/// The parts that stages share.
+pub(crate) struct Decisions {
+    /// `None`: everybody may do everything.
+    pub(crate) policy: Option<Arc<Policy>>,
+    audit: Option<AuditLog>,
+    metrics: Arc<CallMetrics>,
+    exporter: Option<Arc<OtlpExporter>>,
+    observers: Observers,
+    stages: Stages,
+}
+
+impl Decisions {
+    /// Begins to keep records. Must be called within the runtime.
+    ///
+    /// # Errors
+    /// The configuration cannot be used, as a file of records that cannot be opened.
+    pub(crate) fn start(config: &Config, users: Users, fetch: &Arc<dyn Fetch>) -> anyhow::Result<Self> {
+        let policy = match users {
+            Users::Clients => Some(Arc::new(Policy::new(&policy::config(config))?)),
+            Users::Operator => None,
+        };
+        let audit = config.security.audit.as_ref().map(|audit| records::start(audit, users)).transpose()?.flatten();
+        let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), audit.clone()));
+        let (tracer, exporter) = spans::start(config, fetch).unzip();
+        let decider: Option<Arc<dyn Decider>> = policy.clone().map(|policy| policy as _);
+        let redaction = redaction::layer(config)?;
+        let limits = limits::layer(config)?;
+        Ok(Self {
+            stages: Stages::new(decider.map(deciding), Some(limits), redaction),
+            observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
+            policy,
+            audit,
+            metrics,
+            exporter,
+        })
+    }
+
+    /// Who decides.
+    pub(crate) fn decider(&self) -> Arc<dyn Decider> {
+        match &self.policy {
+            Some(policy) => policy.clone(),
+            None => Arc::new(Unrestricted),
+        }
+    }
+
+    /// The same dispatcher, whose calls are on record.
+    pub(crate) fn observed(&self, inner: Arc<dyn Dispatcher>) -> Arc<dyn Dispatcher> {
+        self.observers.observed(inner)
+    }
+
+    /// The same dispatcher, of whose calls only those come through that may.
+    pub(crate) fn decided(&self, inner: Arc<dyn Dispatcher>) -> Arc<dyn Dispatcher> {
+        self.stages.decided(inner)
+    }
+
+    /// What keeps records of refusals.
+    pub(crate) fn door(&self) -> Arc<dyn DoorAudit> {
+        match &self.audit {
+            Some(audit) => Arc::new(audit.clone()),
+            None => Arc::new(Unrecorded),
+        }
+    }
+
+    /// Figures for the page of metrics.
+    pub(crate) fn metrics(&self) -> Arc<dyn MetricsSource> {
+        self.metrics.clone()
+    }
+
+    /// Opens the file of records anew, as after somebody has renamed it.
+    pub(crate) fn reopen(&self) {
+        if let Some(audit) = &self.audit {
+            audit.reopen();
+        }
+    }
+
+    /// Has what waits written: after everything that makes calls has ended (P-16).
+    pub(crate) async fn close(&self) {
+        if let Some(exporter) = &self.exporter {
+            exporter.close().await;
+        }
+        if let Some(audit) = &self.audit {
+            audit.close().await;
+        }
+    }
+}
+
+fn deciding(decider: Arc<dyn Decider>) -> Layer {
+    Arc::new(move |inner| Arc::new(PolicyStage::new(decider.clone(), inner)))
+}
+
+fn limiting(limits: Arc<Limits>) -> Layer {
+    Arc::new(move |inner| Arc::new(Limited::new(limits.clone(), inner)))
+}
+
+fn redacting(redactor: Arc<Redactor>, settings: RedactSettings) -> Layer {
+    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), settings.clone(), inner)))
+}
+
+/// What of these sections cannot be used, beyond what their values tell, each with the section it is about.
+pub(crate) fn faults(config: &Config) -> Vec<(&'static str, String)> {
+    let mut faults = Vec::new();
+    if let Err(error) = Policy::new(&policy::config(config)) {
+        faults.push(("policy", error.to_string()));
+    }
+    if let Err(error) = redaction::redactor(config) {
+        faults.push(("redaction", error.to_string()));
+    }
+    if let Err(error) = limits::config(config) {
+        faults.push(("rates", error.to_string()));
+    }
+    faults
+}

@@ -1,0 +1,159 @@
+//! The edge, as the configuration has it.
+
+use std::sync::Arc;
+
+use gateway_auth::{
+    Algorithm, Audiences, Check, EndpointAuth, IntrospectionConfig, IssuerConfig, JwtConfig, KeySource, RoleMapping,
+    Verifier, VerifierConfig,
+};
+use gateway_domain::{DownstreamName, View};
+use gateway_egress::Fetch;
+use gateway_server::{ClientCertificates, ClientKey, OauthConfig, ScopeRule, ServerConfig, TlsConfig};
+
+use crate::{
+    config::{self, Config, Grant, Issuer, Key, Oauth, Outgoing, Reach},
+    gateway,
+};
+
+/// The edge's configuration.
+pub(crate) fn config(config: &Config, verifier: Option<&Arc<Verifier>>) -> ServerConfig {
+    let mut server = ServerConfig::new(gateway::identity());
+    server.listen = config.listen;
+    server.admin_listen = config.admin_listen;
+    server.allow_unauthenticated = config.allow_unauthenticated;
+    server.http2 = config.http2;
+    server.cancel_on_disconnect = config.cancel_on_disconnect;
+    server.clients = config.clients.iter().map(client).collect();
+    server.key_header.clone_from(&config.security.key_header);
+    server.oauth = config.security.oauth.as_ref().zip(verifier).map(|(oauth, verifier)| tokens(config, oauth, verifier));
+    server.tls = config.security.tls.as_ref().map(tls);
+    let outgoing = || config.downstreams.iter().filter_map(outgoing);
+    server.passes_incoming = outgoing().any(|outgoing| outgoing.is_per_caller());
+    server.forward_headers = outgoing().flat_map(|outgoing| outgoing.forward.clone()).collect();
+    server.allowed_hosts = config.allowed_hosts.clone();
+    server.allowed_origins = config.allowed_origins.clone();
+    server.state_key.clone_from(&config.questions.state_key);
+    server.label_questions = config.questions.label;
+    server.extensions.clone_from(&config.extensions);
+    server.limits.question_time = config.questions.time;
+    server.limits.question_rounds = config.questions.rounds;
+    let (limits, given) = (&mut server.limits, &config.limits);
+    limits.connections = given.connections;
+    limits.connections_per_peer = given.connections_per_peer;
+    limits.header_bytes = given.header_bytes;
+    limits.header_fields = given.header_fields;
+    limits.header_time = given.header_time;
+    limits.body_bytes = given.body_bytes;
+    limits.body_time = given.body_time;
+    limits.in_flight = given.in_flight;
+    limits.in_flight_per_caller = given.in_flight_per_caller;
+    limits.sessions = given.sessions;
+    limits.sessions_per_caller = given.sessions_per_caller;
+    limits.session_idle = given.session_idle;
+    limits.session_lifetime = given.session_lifetime;
+    limits.listens_per_caller = given.streams_per_caller;
+    limits.drain = config.shutdown_grace;
+    server
+}
+
+/// What checks tokens, and begins to read keys. Must be called within the runtime.
+///
+/// # Errors
+/// What it does not accept.
+pub(crate) fn verifier(config: &Config, fetch: &Arc<dyn Fetch>) -> anyhow::Result<Option<Arc<Verifier>>> {
+    let Some(oauth) = &config.security.oauth else { return Ok(None) };
+    let issuers = oauth.issuers.iter().map(|one| issuer(config, oauth, one)).collect();
+    let verifier = VerifierConfig { issuers, deny_list: oauth.deny_list.clone(), ..VerifierConfig::default() };
+    Ok(Some(Arc::new(Verifier::start(verifier, fetch)?)))
+}
+
+fn issuer(config: &Config, oauth: &Oauth, issuer: &Issuer) -> IssuerConfig {
+    let general: Vec<_> = match issuer.audiences.is_empty() {
+        true => std::iter::once(&oauth.resource).chain(&oauth.aliases).cloned().collect(),
+        false => issuer.audiences.clone(),
+    };
+    let of_view = |(view, url)| (view, vec![url]);
+    let audiences = Audiences { general, views: resources(config, oauth).into_iter().map(of_view).collect() };
+    let role = |(claim, prefix): (&String, &String)| RoleMapping { claim: claim.clone(), prefix: prefix.clone() };
+    IssuerConfig {
+        skew: issuer.leeway,
+        max_age: issuer.max_age,
+        roles: issuer.scope_claims.iter().map(role).collect(),
+        ..IssuerConfig::new(&issuer.issuer, audiences, check(issuer))
+    }
+}
+
+fn check(issuer: &Issuer) -> Check {
+    let keys = match &issuer.keys {
+        config::KeySource::Discovery => KeySource::Discovery { metadata: None },
+        config::KeySource::Url(url) => KeySource::Url(url.to_string()),
+        config::KeySource::File(path) => KeySource::File(path.clone()),
+        config::KeySource::Introspection { endpoint, client, secret } => {
+            let auth = EndpointAuth::Basic { id: client.clone(), secret: secret.clone() };
+            return Check::Introspection(IntrospectionConfig::new(endpoint.to_string(), auth));
+        }
+    };
+    Check::Keys(JwtConfig {
+        algorithms: issuer.algorithms.iter().filter_map(|name| Algorithm::named(name)).collect(),
+        accept_jwt_typ: issuer.accept_jwt_type,
+        ..JwtConfig::new(keys)
+    })
+}
+
+fn tokens(config: &Config, oauth: &Oauth, verifier: &Arc<Verifier>) -> OauthConfig {
+    let rule = |scopes: &Vec<String>| ScopeRule { scopes: scopes.clone(), ..ScopeRule::default() };
+    let required = &oauth.required;
+    let always = (!required.always.is_empty()).then(|| rule(&required.always));
+    let by_method = required.methods.iter().map(|(method, scopes)| ScopeRule { methods: vec![method.clone()], ..rule(scopes) });
+    let by_name = required.tools.iter().map(|(name, scopes)| ScopeRule { names: vec![name.clone()], ..rule(scopes) });
+    let exchanges = |downstream| matches!(outgoing(downstream), Some(Outgoing { grant: Some(Grant::Exchange { .. }), .. }));
+    OauthConfig {
+        verifier: verifier.clone(),
+        resource: oauth.resource.clone(),
+        resources: resources(config, oauth),
+        authorization_servers: oauth.issuers.iter().map(|issuer| issuer.issuer.clone()).collect(),
+        scopes_supported: oauth.scopes_supported.clone(),
+        scopes: always.into_iter().chain(by_method).chain(by_name).collect(),
+        token_for_exchange: config.downstreams.iter().any(exchanges),
+    }
+}
+
+/// The paths with a resource of their own.
+fn resources(config: &Config, oauth: &Oauth) -> Vec<(View, String)> {
+    let view = |(name, url): (&String, &String)| {
+        let name = DownstreamName::parse(name).ok()?;
+        let is_profile = config.security.profiles.iter().any(|profile| profile.name == name);
+        let view = if is_profile { View::Profile(name) } else { View::Downstream(name) };
+        Some((view, url.clone()))
+    };
+    oauth.resources.iter().filter_map(view).collect()
+}
+
+fn client(client: &config::Client) -> ClientKey {
+    let named = ClientKey::named(&client.name);
+    let with_keys = client.keys.iter().fold(named, |all, key| match key {
+        Key::Plain(secret) => all.with_key(secret.expose()),
+        Key::Digest(digest) => all.with_digest(*digest),
+    });
+    client.certificates.iter().fold(with_keys, |all, digest| all.with_certificate(*digest))
+}
+
+fn tls(tls: &config::Tls) -> TlsConfig {
+    TlsConfig {
+        client_certificates: match tls.client_certificates {
+            config::ClientCertificates::Off => ClientCertificates::Off,
+            config::ClientCertificates::Request => ClientCertificates::Request,
+            config::ClientCertificates::Require => ClientCertificates::Require,
+        },
+        client_ca: tls.client_ca.clone(),
+        look_every: tls.reload,
+        ..TlsConfig::new(&tls.certificate, &tls.key)
+    }
+}
+
+fn outgoing(downstream: &config::Downstream) -> Option<&Outgoing> {
+    match &downstream.reach {
+        Reach::Url(remote) => Some(&remote.outgoing),
+        Reach::Command(_) | Reach::Api(_) => None,
+    }
+}
