@@ -32,8 +32,13 @@ impl Hazard {
         match character {
             // By far most are none.
             '\t' | '\n' | ' '..='~' => None,
-            '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
-            | '\u{206a}'..='\u{206f}' | '\u{feff}' => Some(Self::ZeroWidth),
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{feff}' => Some(Self::ZeroWidth),
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 Some(Self::Direction)
             }

@@ -46,7 +46,8 @@ impl Locked {
 
     /// Whether both are the same tool, unchanged.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.downstream, &self.original) == (&other.digest, &other.downstream, &other.original)
+        (&self.digest, &self.downstream, &self.original)
+            == (&other.digest, &other.downstream, &other.original)
     }
 }
 

@@ -13,9 +13,9 @@ mod canonical;
 mod diff;
 mod live;
 mod lock;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use self::{
     canonical::canonical,

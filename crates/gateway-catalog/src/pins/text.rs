@@ -117,7 +117,8 @@ impl Lock {
     pub fn render(&self) -> String {
         let mut text = format!("{HEADER}version = {VERSION}\n");
         for (name, tool) in self.iter() {
-            let (name, downstream, original) = (quoted(name), quoted(tool.downstream()), quoted(tool.original()));
+            let (name, downstream, original) =
+                (quoted(name), quoted(tool.downstream()), quoted(tool.original()));
             let (digest, definition) = (tool.digest(), lines(tool.definition()));
             // Writing to a string cannot fail.
             let _ = write!(
