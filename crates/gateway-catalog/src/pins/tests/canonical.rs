@@ -76,8 +76,8 @@ fn depth_is_no_danger() {
 enum Json {
     Scalar(&'static str),
     Text(String),
-    Array(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    Array(Vec<Self>),
+    Object(Vec<(String, Self)>),
 }
 
 impl Json {
@@ -135,7 +135,7 @@ fn string(text: &str, out: &mut String, choice: &mut u64) {
     out.push('"');
     for c in text.chars() {
         *choice = choice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        if c < ' ' || c == '"' || c == '\\' || (*choice >> 40) % 3 == 0 {
+        if c < ' ' || c == '"' || c == '\\' || (*choice >> 40).is_multiple_of(3) {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(out, "\\u{unit:04X}").unwrap());
         } else {
             out.push(c);

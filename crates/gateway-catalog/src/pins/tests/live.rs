@@ -100,6 +100,7 @@ fn each_difference_is_logged_once() {
     });
     assert_eq!(lines.len(), 2, "{lines:#?}");
     assert!(lines[0].contains("has changed since it was accepted; it is not offered"), "{lines:#?}");
+    assert!(lines[0].contains(r#"description       - \"Reads\"       + \"1\""#), "{lines:#?}");
     assert!(lines[1].contains("was never accepted; it is not offered"), "{lines:#?}");
     assert!(lines[1].contains("files__n ew"), "{lines:#?}");
     // It changes once more.
