@@ -57,7 +57,9 @@ pub(crate) enum Command {
     )]
     Pin(Pin),
     /// Log in at the authorization server of a downstream, in a browser
-    #[command(after_help = "The tokens are kept for `serve` and `stdio`, encrypted.\n\nExample:\n  gatewayd login search --config gateway.toml")]
+    #[command(
+        after_help = "The tokens are kept for `serve` and `stdio`, encrypted.\n\nExample:\n  gatewayd login search --config gateway.toml"
+    )]
     Login(Login),
     /// The demonstration server of the built-in configuration, over stdin and stdout
     #[command(hide = true)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gateway_auth::{
-    Algorithm, Audiences, Check, EndpointAuth, IntrospectionConfig, IssuerConfig, JwtConfig, KeySource, RoleMapping,
-    Verifier, VerifierConfig,
+    Algorithm, Audiences, Check, EndpointAuth, IntrospectionConfig, IssuerConfig, JwtConfig, KeySource,
+    RoleMapping, Verifier, VerifierConfig,
 };
 use gateway_domain::{DownstreamName, View};
 use gateway_egress::Fetch;
@@ -25,7 +25,8 @@ pub(crate) fn config(config: &Config, verifier: Option<&Arc<Verifier>>) -> Serve
     server.cancel_on_disconnect = config.cancel_on_disconnect;
     server.clients = config.clients.iter().map(client).collect();
     server.key_header.clone_from(&config.security.key_header);
-    server.oauth = config.security.oauth.as_ref().zip(verifier).map(|(oauth, verifier)| tokens(config, oauth, verifier));
+    server.oauth =
+        config.security.oauth.as_ref().zip(verifier).map(|(oauth, verifier)| tokens(config, oauth, verifier));
     server.tls = config.security.tls.as_ref().map(tls);
     let outgoing = || config.downstreams.iter().filter_map(outgoing);
     server.passes_incoming = outgoing().any(|outgoing| outgoing.is_per_caller());
@@ -63,7 +64,8 @@ pub(crate) fn config(config: &Config, verifier: Option<&Arc<Verifier>>) -> Serve
 pub(crate) fn verifier(config: &Config, fetch: &Arc<dyn Fetch>) -> anyhow::Result<Option<Arc<Verifier>>> {
     let Some(oauth) = &config.security.oauth else { return Ok(None) };
     let issuers = oauth.issuers.iter().map(|one| issuer(config, oauth, one)).collect();
-    let verifier = VerifierConfig { issuers, deny_list: oauth.deny_list.clone(), ..VerifierConfig::default() };
+    let verifier =
+        VerifierConfig { issuers, deny_list: oauth.deny_list.clone(), ..VerifierConfig::default() };
     Ok(Some(Arc::new(Verifier::start(verifier, fetch)?)))
 }
 
@@ -74,7 +76,8 @@ fn issuer(config: &Config, oauth: &Oauth, issuer: &Issuer) -> IssuerConfig {
     };
     let of_view = |(view, url)| (view, vec![url]);
     let audiences = Audiences { general, views: resources(config, oauth).into_iter().map(of_view).collect() };
-    let role = |(claim, prefix): (&String, &String)| RoleMapping { claim: claim.clone(), prefix: prefix.clone() };
+    let role =
+        |(claim, prefix): (&String, &String)| RoleMapping { claim: claim.clone(), prefix: prefix.clone() };
     IssuerConfig {
         skew: issuer.leeway,
         max_age: issuer.max_age,
@@ -104,9 +107,15 @@ fn tokens(config: &Config, oauth: &Oauth, verifier: &Arc<Verifier>) -> OauthConf
     let rule = |scopes: &Vec<String>| ScopeRule { scopes: scopes.clone(), ..ScopeRule::default() };
     let required = &oauth.required;
     let always = (!required.always.is_empty()).then(|| rule(&required.always));
-    let by_method = required.methods.iter().map(|(method, scopes)| ScopeRule { methods: vec![method.clone()], ..rule(scopes) });
-    let by_name = required.tools.iter().map(|(name, scopes)| ScopeRule { names: vec![name.clone()], ..rule(scopes) });
-    let exchanges = |downstream| matches!(outgoing(downstream), Some(Outgoing { grant: Some(Grant::Exchange { .. }), .. }));
+    let by_method = required
+        .methods
+        .iter()
+        .map(|(method, scopes)| ScopeRule { methods: vec![method.clone()], ..rule(scopes) });
+    let by_name =
+        required.tools.iter().map(|(name, scopes)| ScopeRule { names: vec![name.clone()], ..rule(scopes) });
+    let exchanges = |downstream| {
+        matches!(outgoing(downstream), Some(Outgoing { grant: Some(Grant::Exchange { .. }), .. }))
+    };
     OauthConfig {
         verifier: verifier.clone(),
         resource: oauth.resource.clone(),

@@ -101,8 +101,7 @@ impl Gateway {
     /// What a face needs of it.
     pub(crate) fn ports(&self) -> Ports {
         let offered = Arc::new(self.offered.clone());
-        let ports =
-            Ports::new(offered.clone(), self.dispatcher.clone(), offered, self.subscriptions.clone());
+        let ports = Ports::new(offered.clone(), self.dispatcher.clone(), offered, self.subscriptions.clone());
         let decisions = &self.topology.decisions;
         Ports { audit: decisions.door(), metrics: vec![decisions.metrics()], ..ports }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, Dispatcher, Error, Exchange, Outcome, ParkId, SessionKey, Sessions, Subscription, Subscriptions,
-    Target, Updates,
+    Call, Caller, Dispatcher, Error, Exchange, Outcome, ParkId, SessionKey, Sessions, Subscription,
+    Subscriptions, Target, Updates,
 };
 use gateway_registry::Manager;
 

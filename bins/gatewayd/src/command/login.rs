@@ -7,7 +7,11 @@ use crate::{
 };
 
 /// Has the operator allow the gateway to use a downstream.
-pub(super) async fn run(config: &Config, name: &str, stop: impl Future<Output = ()>) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    config: &Config,
+    name: &str,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<ExitCode> {
     let login = credentials::login(config, name, outgoing::fetch(config)?);
     tokio::select! {
         done = login => {

@@ -32,7 +32,9 @@ pub(super) async fn run(
     let current = with_missing(&pins.accepted, found, &missing);
     let changes = diff(&pins.accepted, &current);
     changes.iter().try_for_each(print)?;
-    missing.iter().for_each(|status| say(format_args!("{}; its tools stay as they are", check::sentence(status))));
+    missing
+        .iter()
+        .for_each(|status| say(format_args!("{}; its tools stay as they are", check::sentence(status))));
     let path = pins.lock.as_path();
     if changes.is_empty() && path.exists() {
         say(format_args!("{} is up to date: {} tools", path.display(), current.len()));

@@ -39,10 +39,8 @@ pub(super) async fn list(gateway: &Gateway, caller: &Caller) -> Result<Vec<RawJs
     let mut tools = Vec::new();
     let mut cursor = None;
     loop {
-        let page = gateway
-            .offered
-            .list(ListKind::Tools, &View::All, caller, &exchange, cursor.as_deref())
-            .await?;
+        let page =
+            gateway.offered.list(ListKind::Tools, &View::All, caller, &exchange, cursor.as_deref()).await?;
         tools.extend(page.items.elements(usize::MAX).unwrap_or_default());
         match page.next_cursor {
             Some(next) => cursor = Some(next),

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use gateway_catalog::LiveCatalog;
 use gateway_composite::{Remark, RoutingTable as _, SessionTools, Workflow, WorkflowStatus};
 use gateway_domain::{
-    Caller, Directory as _, DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR,
-    RawJson, SessionKey, printable,
+    Caller, Directory as _, DownstreamName, DownstreamState, DownstreamStatus, NAMESPACE_SEPARATOR, RawJson,
+    SessionKey, printable,
 };
 
 use crate::{

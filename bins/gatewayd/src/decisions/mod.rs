@@ -54,7 +54,8 @@ impl Decisions {
             Users::Clients => Some(Arc::new(Policy::new(&policy::config(config))?)),
             Users::Operator => None,
         };
-        let audit = config.security.audit.as_ref().map(|audit| records::start(audit, users)).transpose()?.flatten();
+        let audit =
+            config.security.audit.as_ref().map(|audit| records::start(audit, users)).transpose()?.flatten();
         let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), audit.clone()));
         let (tracer, exporter) = spans::start(config, fetch).unzip();
         let decider: Option<Arc<dyn Decider>> = policy.clone().map(|policy| policy as _);

@@ -5,7 +5,8 @@ use crate::config::{self, Config, PinMode};
 /// The rules. What no rule is about nobody may do, unless nobody has to say who it is.
 pub(crate) fn config(config: &Config) -> PolicyConfig {
     let security = &config.security;
-    let is_closed = !config.clients.is_empty() || security.oauth.is_some() || security.tls.as_ref().is_some_and(asks);
+    let is_closed =
+        !config.clients.is_empty() || security.oauth.is_some() || security.tls.as_ref().is_some_and(asks);
     let allows = security.policy.allows_by_default.unwrap_or(!is_closed);
     let pins = &security.pins;
     PolicyConfig {

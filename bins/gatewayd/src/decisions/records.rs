@@ -21,9 +21,7 @@ pub(super) fn start(audit: &Audit, users: Users) -> anyhow::Result<Option<AuditL
 
 fn rotation(audit: &Audit) -> Rotation {
     match audit.rotation {
-        Some(config::Rotation { max_bytes, keep }) => {
-            Rotation { max_bytes: Some(max_bytes as u64), keep }
-        }
+        Some(config::Rotation { max_bytes, keep }) => Rotation { max_bytes: Some(max_bytes as u64), keep },
         None => Rotation::default(),
     }
 }

@@ -21,7 +21,9 @@ pub(super) fn layer(config: &Config) -> Result<Option<Layer>, RedactorError> {
 pub(super) fn redactor(config: &Config) -> Result<Redactor, RedactorError> {
     let redaction = &config.security.redaction;
     let own = config.secrets.iter().filter(|(_, value)| redaction.secrets && is_long_enough(value));
-    let secrets = own.chain(&redaction.values).map(|(name, value)| NamedSecret { name: name.clone(), value: value.clone() });
+    let secrets = own
+        .chain(&redaction.values)
+        .map(|(name, value)| NamedSecret { name: name.clone(), value: value.clone() });
     let pattern = |pattern: &config::RedactionPattern| {
         PatternConfig::new(&pattern.name, &pattern.regex, pattern.anchor.as_deref())
     };

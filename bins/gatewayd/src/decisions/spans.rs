@@ -49,9 +49,11 @@ impl Collector {
 #[async_trait]
 impl SpanExport for Collector {
     async fn export(&self, body: Vec<u8>) -> Result<(), String> {
-        let mut request = Request::post(self.url.clone()).body(body.into()).map_err(|error| error.to_string())?;
+        let mut request =
+            Request::post(self.url.clone()).body(body.into()).map_err(|error| error.to_string())?;
         *request.headers_mut() = self.headers.clone();
-        let answer = self.fetch.fetch(request, Named::ByOperator, ANSWER).await.map_err(|error| error.to_string())?;
+        let answer =
+            self.fetch.fetch(request, Named::ByOperator, ANSWER).await.map_err(|error| error.to_string())?;
         match answer.status.is_success() {
             true => Ok(()),
             false => Err(format!("the collector answered {}", answer.status.as_u16())),

@@ -68,7 +68,12 @@ pub(crate) struct Reloader {
 
 impl Reloader {
     /// `settings` are those of the HTTP face; the other one has none.
-    pub(crate) fn new(start: Start, topology: Topology, settings: Option<Settings>, verifier: Option<Arc<Verifier>>) -> Self {
+    pub(crate) fn new(
+        start: Start,
+        topology: Topology,
+        settings: Option<Settings>,
+        verifier: Option<Arc<Verifier>>,
+    ) -> Self {
         let Start { mut request, loaded, files } = start;
         if let config::Source::Found(path) = loaded.source {
             // Else the demonstration would replace a configuration whose file is gone.
@@ -163,7 +168,8 @@ impl Reloader {
         let steps = self.topology.prepare(&config, changes.into_all())?;
         self.take_on_rules(&config)?;
         if let Some(edge) = &self.settings {
-            edge.replace(edge::config(&config, self.verifier.as_ref())).context("the configuration as it would be used")?;
+            edge.replace(edge::config(&config, self.verifier.as_ref()))
+                .context("the configuration as it would be used")?;
         }
         self.topology.manager.set_config(gateway::manager_config(&config));
         if reason == SIGHUP {

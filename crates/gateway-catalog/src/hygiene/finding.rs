@@ -71,7 +71,7 @@ fn in_text(text: &str, range: Range<usize>) -> BTreeMap<Hazard, (u32, usize)> {
     for (unit, _) in units(&text[range]) {
         length += 1;
         if let Some(hazard) = Hazard::of_unit(unit) {
-            found.entry(hazard).or_insert((code_point(unit), 0)).1 += 1;
+            found.entry(hazard).or_insert_with(|| (code_point(unit), 0)).1 += 1;
         }
     }
     if length > LONGEST {

@@ -10,18 +10,20 @@ pub enum Hazard {
     Control,
     /// Marks, embeddings, overrides and isolates of direction: text reads otherwise than it is written.
     Direction,
-    /// U+E0000 to U+E007F: invisible letters.
+    /// U+E0000 to U+E007F, which are invisible letters, and U+E0100 to U+E01EF, of which each can carry a byte.
     Tag,
     /// U+2028 and U+2029: lines end where nobody looks for it; and the anchors of annotations.
     Separator,
     /// Half of a surrogate pair: many a client cannot read the list that it stands in.
     Half,
-    /// Zero width: spaces, joiners, soft hyphens, byte order marks.
+    /// Zero width: spaces, soft hyphens, invisible operators, byte order marks.
     ZeroWidth,
-    /// Variation selectors, each of 256 of which can carry a byte.
-    Variation,
     /// Fillers, which are letters that cannot be seen.
     Filler,
+    /// U+200C and U+200D: Persian, Indic scripts and emoji need them.
+    Joiner,
+    /// Variation selectors: Mongolian and emoji need them.
+    Variation,
     /// A text is longer than anybody reads.
     Length,
 }
@@ -35,18 +37,17 @@ impl Hazard {
             '\u{ad}'
             | '\u{34f}'
             | '\u{180e}'
-            | '\u{200b}'..='\u{200d}'
+            | '\u{200b}'
             | '\u{2060}'..='\u{2065}'
             | '\u{206a}'..='\u{206f}'
             | '\u{feff}' => Some(Self::ZeroWidth),
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 Some(Self::Direction)
             }
-            '\u{e0000}'..='\u{e007f}' => Some(Self::Tag),
+            '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => Some(Self::Tag),
+            '\u{200c}' | '\u{200d}' => Some(Self::Joiner),
             '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => Some(Self::Separator),
-            '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
-                Some(Self::Variation)
-            }
+            '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' => Some(Self::Variation),
             '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => Some(Self::Filler),
             _ => character.is_control().then_some(Self::Control),
         }
@@ -62,11 +63,9 @@ impl Hazard {
     /// Whether it is taken out of texts.
     pub fn is_cleaned(self, hygiene: Hygiene) -> bool {
         match self {
-            Self::Control | Self::Direction | Self::Tag | Self::Separator | Self::Half => {
-                matches!(hygiene, Hygiene::Clean | Hygiene::Strict)
-            }
-            Self::ZeroWidth | Self::Variation | Self::Filler => hygiene == Hygiene::Strict,
+            Self::Joiner | Self::Variation => hygiene == Hygiene::Strict,
             Self::Length => false,
+            _ => matches!(hygiene, Hygiene::Clean | Hygiene::Strict),
         }
     }
 }
@@ -93,8 +92,9 @@ impl fmt::Display for Hazard {
             Self::Separator => "hidden separator",
             Self::Half => "half of a character",
             Self::ZeroWidth => "character without width",
-            Self::Variation => "variation selector",
             Self::Filler => "invisible filler",
+            Self::Joiner => "invisible joiner",
+            Self::Variation => "variation selector",
             Self::Length => "very long text",
         })
     }

@@ -23,10 +23,10 @@ pub enum Hygiene {
     Off,
     /// They are told.
     Report,
-    /// They are told, and those that no text needs are taken out of titles and descriptions: controls, changes of
-    /// direction, tags, separators, halves of pairs.
+    /// They are told, and those that no text needs are taken out of titles and descriptions: all but joiners and
+    /// variation selectors.
     #[default]
     Clean,
-    /// As [`Self::Clean`], and whatever else cannot be seen goes too. It spoils some emoji and some scripts.
+    /// As [`Self::Clean`], and those go too. It spoils some emoji and some scripts.
     Strict,
 }

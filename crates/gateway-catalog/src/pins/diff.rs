@@ -42,10 +42,10 @@ pub enum Change {
 
 /// All differences of what there is from what was accepted, sorted by names.
 pub fn diff(lock: &Lock, current: &Lock) -> Vec<Change> {
-    let names: BTreeSet<_> = lock.tools.keys().chain(current.tools.keys()).collect();
-    let change = |name: &Box<str>| {
+    let names: BTreeSet<_> = lock.iter().chain(current.iter()).map(|(name, _)| name).collect();
+    let change = |name: &str| {
         let (before, now) = (lock.tools.get(name).cloned(), current.tools.get(name).cloned());
-        let name = name.to_string();
+        let name = name.to_owned();
         match (before, now) {
             (Some(before), Some(now)) if before.is_same(&now) => None,
             (Some(before), Some(now)) => Some(Change::Changed { name, before, now }),

@@ -7,7 +7,10 @@ use arc_swap::ArcSwap;
 use gateway_domain::{DownstreamName, Tool, printable};
 use tracing::warn;
 
-use super::lock::{Lock, Locked};
+use super::{
+    diff::Change,
+    lock::{Lock, Locked},
+};
 
 /// What is done about tools that are not as they were accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -53,6 +56,9 @@ struct Current {
 /// How many tools are told in the log; a further one is told as the first of more.
 const TOLD: usize = 1_000;
 
+/// How many characters of a difference stand in the log.
+const DIFF: usize = 1_000;
+
 impl Pins {
     /// No tool is pinned.
     pub fn off() -> Self {
@@ -78,56 +84,59 @@ impl Pins {
 
     /// What the lock says of a tool, by its exposed name. Pure.
     pub fn judge(&self, downstream: &DownstreamName, exposed: &str, tool: &Tool) -> Verdict {
-        self.current.load().judge(downstream, exposed, tool).0
+        match self.current.load().difference(downstream, exposed, tool) {
+            None => Verdict::Known,
+            Some(Change::Changed { .. }) => Verdict::Changed,
+            Some(Change::Added { .. } | Change::Removed { .. }) => Verdict::New,
+        }
     }
 
-    /// Whether the tool is offered at all. What is not as it was accepted is logged, once.
+    /// Whether the tool is offered at all. What is not as it was accepted is logged with what is different, once.
     pub fn admits(&self, downstream: &DownstreamName, exposed: &str, tool: &Tool) -> bool {
         let current = self.current.load();
-        let (verdict, digest) = current.judge(downstream, exposed, tool);
-        if verdict != Verdict::Known {
-            current.tell(downstream, exposed, verdict, digest);
-        }
-        verdict == Verdict::Known || current.mode != PinMode::Quarantine
+        let Some(change) = current.difference(downstream, exposed, tool) else { return true };
+        current.tell(downstream, exposed, &change);
+        current.mode != PinMode::Quarantine
     }
 }
 
 impl Current {
-    /// The verdict, with the digest if there is something to say.
-    fn judge(&self, downstream: &DownstreamName, exposed: &str, tool: &Tool) -> (Verdict, String) {
+    /// What is different about a tool; `None`: nothing.
+    fn difference(&self, downstream: &DownstreamName, exposed: &str, tool: &Tool) -> Option<Change> {
         if self.mode == PinMode::Off {
-            return (Verdict::Known, String::new());
+            return None;
         }
-        let now = Locked::new(downstream, tool);
-        let verdict = match self.lock.get(exposed) {
-            None => Verdict::New,
-            Some(accepted) if accepted.is_same(&now) => Verdict::Known,
-            Some(_) => Verdict::Changed,
-        };
-        (verdict, now.digest().to_owned())
+        let (name, now) = (exposed.to_owned(), Locked::new(downstream, tool));
+        match self.lock.get(exposed) {
+            None => Some(Change::Added { name, now }),
+            Some(before) if before.is_same(&now) => None,
+            Some(before) => Some(Change::Changed { name, before: before.clone(), now }),
+        }
     }
 
-    fn tell(&self, downstream: &DownstreamName, exposed: &str, verdict: Verdict, digest: String) {
-        // Every critical section leaves it consistent.
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() > TOLD || !told.insert((exposed.to_owned(), digest)) {
-            return;
-        }
-        let is_last = told.len() > TOLD;
-        drop(told);
+    fn tell(&self, downstream: &DownstreamName, exposed: &str, change: &Change) {
+        let (what, now) = match change {
+            Change::Changed { now, .. } => ("has changed since it was accepted", now),
+            Change::Added { now, .. } | Change::Removed { before: now, .. } => ("was never accepted", now),
+        };
+        let Some(is_last) = self.is_untold(exposed, now.digest()) else { return };
         if is_last {
             warn!("more than {TOLD} tools are not as they were accepted; `gatewayd pin` shows all");
             return;
         }
-        let tool = printable(exposed, 200);
-        let what = match verdict {
-            Verdict::Changed => "has changed since it was accepted",
-            Verdict::New | Verdict::Known => "was never accepted",
-        };
         let done = match self.mode {
             PinMode::Quarantine => "it is not offered",
             PinMode::Off | PinMode::Warn => "it is offered",
         };
-        warn!(%downstream, tool, "a tool {what}; {done}; `gatewayd pin` shows and accepts it");
+        let (tool, diff) = (printable(exposed, 200), printable(&change.to_string(), DIFF));
+        warn!(%downstream, tool, diff, "a tool {what}; {done}; `gatewayd pin` shows and accepts it");
+    }
+
+    /// Whether it is to be told, and if so whether as the last.
+    fn is_untold(&self, exposed: &str, digest: &str) -> Option<bool> {
+        // Every critical section leaves it consistent.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = told.len() <= TOLD && told.insert((exposed.to_owned(), digest.to_owned()));
+        is_new.then(|| told.len() > TOLD)
     }
 }

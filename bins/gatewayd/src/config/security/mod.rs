@@ -26,7 +26,12 @@ pub(super) use name::Downstreams;
 use super::reader::Table;
 
 /// The sections of the top level that belong here, but for clients.
-pub(super) fn read(top: &mut Table<'_>, downstreams: &Downstreams, clients: &[Client], accepting: bool) -> Security {
+pub(super) fn read(
+    top: &mut Table<'_>,
+    downstreams: &Downstreams,
+    clients: &[Client],
+    accepting: bool,
+) -> Security {
     Security {
         key_header: clients::key_header(top),
         policy: policy::read(top.table("policy"), downstreams, clients),
