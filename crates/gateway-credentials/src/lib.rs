@@ -6,6 +6,10 @@
 //!
 //! **Must not know**: MCP, transports, who may call what.
 
+mod all;
 pub mod fixed;
 pub mod forward;
+mod names;
 pub mod oauth;
+
+pub use all::All;

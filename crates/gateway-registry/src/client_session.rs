@@ -16,7 +16,7 @@ use crate::{
     closing::side_by_side,
     commons::{ClientId, Commons},
     downstream::{Downstream, Link, Opened},
-    errand::{Attempt, Errand, parked, waits_in},
+    errand::{Attempt, Errand, or_visit, parked, waits_in},
     held::{Kept, PooledSession},
     place::Purpose,
     places::Tenant as _,
@@ -215,7 +215,7 @@ impl ClientSession {
                     Opened::Legacy(pooled) => Link::Taken(pooled),
                 })
             }
-            SessionMode::PerClient => self.hold(purpose, downstream, exchange).await,
+            SessionMode::PerClient | SessionMode::PerCaller => self.hold(purpose, downstream, exchange).await,
         }
     }
 
@@ -231,7 +231,8 @@ impl ClientSession {
             Slot::ToOpen(slot) => slot,
         };
         let capabilities = exchange.capabilities.clone();
-        let profile = SessionProfile { era: exchange.era, capabilities, ..SessionProfile::default() };
+        let incoming = exchange.incoming.clone().filter(|_| downstream.mode == SessionMode::PerCaller);
+        let profile = SessionProfile { era: exchange.era, capabilities, incoming };
         let obtained = slot.opening.join(|| slot.clone().open(purpose, profile)).await?;
         drop(slot);
         if self.is_closed() {
@@ -287,17 +288,24 @@ impl ClientSession {
 #[async_trait]
 impl Dispatcher for ClientSession {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        if let Some(park) = parked(&call) {
-            return self.resume(&call, park).await;
+        let made = self.make(&call).await;
+        or_visit(made, &call)
+    }
+}
+
+impl ClientSession {
+    pub(crate) async fn make(&self, call: &Call) -> Result<Outcome, Error> {
+        if let Some(park) = parked(call) {
+            return self.resume(call, park).await;
         }
-        let first = self.attempt(&Errand::find(&call, &self.commons)?).await;
+        let first = self.attempt(&Errand::find(call, &self.commons)?).await;
         if !first.may_try_again {
             return first.result;
         }
         // Those that were idle may all have ended with that one, as when a server was restarted. Each is gone
         // from the pool then, so sooner or later there is a new one, and that is the last (G-31).
         loop {
-            let again = self.attempt(&Errand::find(&call, &self.commons)?).await;
+            let again = self.attempt(&Errand::find(call, &self.commons)?).await;
             if !again.may_try_again || !again.was_idle {
                 return again.last();
             }

@@ -31,7 +31,11 @@ pub enum SessionMode {
     /// Each client session has its own: right for servers that keep state.
     #[default]
     PerClient,
-    /// A session is taken for each call and given back: the operator says that no client state is kept.
+    /// The same where requests carry credentials of the caller: what came with a client's request goes along when its
+    /// session is opened, and no session ever serves another caller (security.md §5.2).
+    PerCaller,
+    /// A session is taken for each call and given back: the operator says that no client state is kept, and requests
+    /// carry credentials of the gateway alone.
     Shared,
 }
 
@@ -253,6 +257,10 @@ impl Downstream {
     ) -> Result<Opened, Error> {
         if let Some(held) = self.stateless(profile.era) {
             return Ok(Opened::Stateless(held));
+        }
+        if self.mode == SessionMode::PerCaller {
+            // Why one caller gets no session is nobody else's affair.
+            return self.open_unknown(purpose, profile).await;
         }
         if !self.is_legacy_for(profile.era) {
             let opening = match profile.era {

@@ -195,6 +195,18 @@ impl Commons {
     }
 }
 
+/// Sends the user of a client that can do that to a page, where all that a call lacked is that somebody went there.
+pub(crate) fn or_visit(made: Result<Outcome, Error>, call: &Call) -> Result<Outcome, Error> {
+    if let Err(Error::Downstream(error)) = &made
+        && let DownstreamFault::Credentials { visit: Some(visit), .. } = &error.fault
+        && error.execution == Execution::NotStarted
+        && call.exchange.here().elicits_urls()
+    {
+        return Ok(Outcome::InputRequired(visit.question()).of(&error.downstream));
+    }
+    made
+}
+
 /// The parked call that a call goes on with, if it does.
 pub(crate) fn parked(call: &Call) -> Option<&ParkId> {
     match &call.follow_up {

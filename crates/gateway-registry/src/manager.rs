@@ -18,7 +18,7 @@ use crate::{
     closing::side_by_side,
     commons::{Commons, Downstreams},
     downstream::{Downstream, Link, gone},
-    errand::{Errand, parked},
+    errand::{Errand, or_visit, parked},
     place::Purpose,
     watches::{Spot, Watches},
 };
@@ -275,29 +275,36 @@ impl fmt::Debug for Manager {
 #[async_trait]
 impl Dispatcher for Manager {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        let made = self.make(&call).await;
+        or_visit(made, &call)
+    }
+}
+
+impl Manager {
+    async fn make(&self, call: &Call) -> Result<Outcome, Error> {
         let shared = &self.shared;
-        if let Some(park) = parked(&call) {
+        if let Some(park) = parked(call) {
             // Of a client that holds nothing there is nothing to look after.
             let client = shared.clients().get(&call.exchange.session).cloned();
             return match client {
-                Some(client) => client.dispatch(call).await,
-                None => shared.commons.resume(&call, park).await,
+                Some(client) => client.make(call).await,
+                None => shared.commons.resume(call, park).await,
             };
         }
-        let errand = Errand::find(&call, &shared.commons)?;
+        let errand = Errand::find(call, &shared.commons)?;
         if let Some((client, link)) = errand.session_of_task() {
             return errand.attempt_on(link, Some(client)).await.result;
         }
         let Some(kept) = errand.downstream.stateless(call.exchange.era) else {
             let client = shared.client(&call.exchange.session, &errand.downstream).await?;
-            return client.dispatch(call).await;
+            return client.make(call).await;
         };
         // Nothing of the client's is involved, so its session need not be looked up.
         let first = errand.attempt_on(Link::Stateless(kept), None).await;
         if !first.may_try_again {
             return first.result;
         }
-        let again = Errand::find(&call, &shared.commons)?;
+        let again = Errand::find(call, &shared.commons)?;
         let client = shared.client(&call.exchange.session, &again.downstream).await?;
         client.attempt(&again).await.last()
     }

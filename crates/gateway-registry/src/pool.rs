@@ -71,6 +71,17 @@ pub struct Stats {
     pub created: u64,
 }
 
+/// Whether a session that was opened for `opened` serves `wanted`. What came with the request is another each time, so
+/// that whose it was counts; of those whom nobody knows each is another.
+fn suits(opened: &SessionProfile, wanted: &SessionProfile) -> bool {
+    let is_same_caller = match (&opened.incoming, &wanted.incoming) {
+        (None, None) => true,
+        (Some(opened), Some(wanted)) => opened.caller == wanted.caller && !wanted.caller.is_anonymous(),
+        _ => false,
+    };
+    is_same_caller && opened.era == wanted.era && opened.capabilities == wanted.capabilities
+}
+
 /// How long a session whose users only wait is left to them, whoever else wants its place: about what a person
 /// needs to see a question and answer it.
 const REST: Duration = Duration::from_secs(60);
@@ -394,7 +405,7 @@ impl<S: Session + 'static> Shared<S> {
         if purpose == Purpose::Probes {
             return Idled::Nothing;
         }
-        let usable = |idle: &Idle<S>| idle.profile == *profile && idle.session.is_open();
+        let usable = |idle: &Idle<S>| suits(&idle.profile, profile) && idle.session.is_open();
         if let Some(at) = state.idle.iter().rposition(usable) {
             return Idled::Reusable(state.idle.remove(at).session);
         }

@@ -89,6 +89,7 @@ mod tests {
             (Fault::Ended { reason: reason() }, V::Ended),
             (Fault::TooLarge { limit: 1 }, V::Nothing),
             (Fault::Unauthorized { status: 401 }, V::Nothing),
+            (Fault::Credentials { reason: reason(), visit: None }, V::Nothing),
             (Fault::Exhausted { max: 1 }, V::Nothing),
             (Fault::Broken { retry_in: Duration::ZERO, reason: reason() }, V::Nothing),
             (Fault::Closed, V::Nothing),

@@ -9,8 +9,8 @@ use std::{
 };
 
 use gateway_domain::{
-    CallerError, ClientCapabilities, ClientLink, DownstreamName, Era, Error, Exchange, Execution, RawJson,
-    RawObject, SessionKey, Subscription, Updates,
+    CallerError, ClientCapabilities, ClientLink, DownstreamName, Era, Error, Exchange, Execution, Incoming,
+    RawJson, RawObject, SessionKey, Subscription, Updates,
 };
 use tokio::{sync::Notify, task::AbortHandle, time::Duration};
 use tracing::Instrument as _;
@@ -31,6 +31,7 @@ pub(crate) struct Spot {
     capabilities: ClientCapabilities,
     /// Weak, since a client that has gone is not kept by what it watched.
     client: Option<Weak<dyn ClientLink>>,
+    incoming: Option<Arc<Incoming>>,
 }
 
 impl Spot {
@@ -42,13 +43,19 @@ impl Spot {
             key: exchange.session.clone(),
             capabilities: exchange.capabilities.clone(),
             client: exchange.client.as_ref().map(Arc::downgrade),
+            incoming: exchange.incoming.clone(),
         }
     }
 
     /// The circumstances in which its session is looked for.
     pub(crate) fn exchange(&self) -> Exchange {
         let client = self.client.as_ref().and_then(Weak::upgrade);
-        Exchange { client, ..Exchange::quiet(self.era, self.key.clone(), self.capabilities.clone()) }
+        let incoming = self.incoming.clone();
+        Exchange {
+            client,
+            incoming,
+            ..Exchange::quiet(self.era, self.key.clone(), self.capabilities.clone())
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod model;
 mod outage;
 mod parking;
 mod parks;
+mod per_caller;
 mod pool;
 mod pressure;
 mod restarts;

@@ -15,6 +15,7 @@ mod failing;
 mod listening;
 mod losing;
 mod opening;
+mod proving;
 mod sse;
 mod support;
 mod tls;
