@@ -174,6 +174,9 @@ async fn a_deny_list_that_cannot_be_used_is_told_once_and_its_end_too() {
         sleep(seconds(60)).await;
         assert_eq!(log.told(Level::INFO, "can be used again"), outage);
     }
+    std::fs::write(&path, "#".repeat(1024 * 1024)).unwrap();
+    sleep(seconds(6)).await;
+    assert_eq!(log.told(Level::ERROR, "bytes"), 0, "so much may be");
     std::fs::write(&path, "#".repeat(1024 * 1024 + 1)).unwrap();
     sleep(seconds(6)).await;
     assert_eq!(log.told(Level::ERROR, "more than 1048576 bytes"), 1);
