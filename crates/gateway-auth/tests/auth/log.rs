@@ -122,6 +122,14 @@ async fn nothing_of_a_token_is_logged_but_a_digest_of_its_name() {
     assert_eq!(log.told(Level::DEBUG, "cannot be checked"), 1);
     let shown = format!("{:?}{verifier:?}{}", log.lines(), page(&verifier));
     assert!(!shown.contains("canary"), "{shown}");
+    for part in [
+        "Verifier { issuers: [Issuer",
+        "KeyStore { issuer: \"https://as\"",
+        "Endpoint { issuer: \"https://asked\"",
+        "clock: Clock",
+    ] {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
