@@ -77,7 +77,9 @@ impl DenyList {
                 Ok(entries) => {
                     self.entries.store(Some(Arc::new(entries)));
                     self.is_ready.send_replace(true);
-                    self.is_failing.store(false, Ordering::Relaxed);
+                    if self.is_failing.swap(false, Ordering::Relaxed) {
+                        tracing::info!("the deny list of tokens can be used again");
+                    }
                 }
                 Err(reason) if !self.is_failing.swap(true, Ordering::Relaxed) => {
                     tracing::error!(%reason, "the deny list of tokens cannot be used; the last good one stays");

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What a JWT must say.
-const JWT: Demands = Demands { issuer: true, expiry: true, audience: true };
+const JWT: Demands = Demands { expiry: true, audience: true };
 
 /// One authorization server, and how its tokens are checked.
 #[derive(Debug)]

@@ -10,11 +10,14 @@ use crate::{
     claims::{Verified, unverified_issuer},
     deny_list::DenyList,
     issuer::{Issuer, Method, Signed, check_jwt},
-    jws::{Compact, Form, TOKEN_LIMIT, form},
+    jws::{Compact, Form, form},
     metrics::Metrics,
     reason::{Failure, Reason},
     remembered::{Memory, TokenHash, sha256},
 };
+
+/// How much a token may be (security.md §5.1).
+const TOKEN_LIMIT: usize = 8 * 1024;
 
 /// Tells whose tokens are (security.md §5.1): by the one configured issuer that a token names, or by the one that is
 /// asked about tokens which name none. There is no second try with another.

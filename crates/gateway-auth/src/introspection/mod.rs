@@ -48,7 +48,7 @@ impl Introspection {
             endpoint,
             answers: Memory::new(remembered),
             flights: Flights::new(config.concurrency.saturating_mul(33)),
-            demands: Demands { issuer: false, expiry: false, audience: config.require_audience },
+            demands: Demands { expiry: false, audience: config.require_audience },
             active_for: config.active_for,
             inactive_for: config.inactive_for,
             clock,

@@ -4,9 +4,6 @@ use gateway_domain::RawObject;
 use super::Header;
 use crate::reason::Reason;
 
-/// How much a token may be (security.md §5.1).
-pub(crate) const TOKEN_LIMIT: usize = 8 * 1024;
-
 /// What a token looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -19,11 +16,8 @@ pub(crate) enum Form {
 /// Sorts a token.
 ///
 /// # Errors
-/// Too large, or characters that are not those of RFC 6750's `b64token`.
+/// Characters that are not those of RFC 6750's `b64token`.
 pub(crate) fn form(token: &str) -> Result<Form, Reason> {
-    if token.len() > TOKEN_LIMIT {
-        return Err(Reason::TooLarge);
-    }
     let body = token.trim_end_matches('=');
     let is_token68 = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
     if body.is_empty() || !body.bytes().all(is_token68) {

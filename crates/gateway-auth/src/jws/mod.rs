@@ -8,6 +8,6 @@ mod compact;
 mod header;
 mod key;
 
-pub(crate) use compact::{Compact, Form, TOKEN_LIMIT, form};
+pub(crate) use compact::{Compact, Form, form};
 pub(crate) use header::Header;
 pub(crate) use key::{Kind, PublicKey};

@@ -2,7 +2,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{KeySet, Source, schedule::Schedule, source::Document};
+use super::{KeySet, Source, schedule::Schedule, set::SetError, source::Document};
 use crate::reason::Failure;
 
 /// Unknown names make for one reading in this time.
@@ -33,6 +33,8 @@ pub(crate) struct KeyStore {
     finished: watch::Sender<Readings>,
     fetches: AtomicU64,
     failures: AtomicU64,
+    /// So that an outage is told once, and its end.
+    is_failing: AtomicBool,
 }
 
 /// The keys of one reading.
@@ -80,6 +82,7 @@ impl KeyStore {
             finished: watch::Sender::default(),
             fetches: AtomicU64::new(0),
             failures: AtomicU64::new(0),
+            is_failing: AtomicBool::new(false),
         }
     }
 
@@ -131,11 +134,12 @@ impl KeyStore {
         let mut schedule = Schedule::new(self.source.pause());
         loop {
             let pause = match self.read().await {
-                Ok(max_age) => schedule.succeeded(max_age),
+                Ok(max_age) => {
+                    self.recovered();
+                    schedule.succeeded(max_age)
+                }
                 Err(reason) => {
-                    self.failures.fetch_add(1, Ordering::Relaxed);
-                    let issuer = &self.source.issuer;
-                    tracing::warn!(%issuer, %reason, "the keys of an issuer could not be read");
+                    self.failed(&reason);
                     schedule.failed(self.is_ready())
                 }
             };
@@ -147,6 +151,19 @@ impl KeyStore {
         }
     }
 
+    fn recovered(&self) {
+        if self.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!(issuer = %self.source.issuer, "an issuer's keys can be read again");
+        }
+    }
+
+    fn failed(&self, reason: &str) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        if !self.is_failing.swap(true, Ordering::Relaxed) {
+            tracing::warn!(issuer = %self.source.issuer, %reason, "an issuer's keys cannot be read");
+        }
+    }
+
     async fn read(&self) -> Result<Option<Duration>, String> {
         self.fetches.fetch_add(1, Ordering::Relaxed);
         let reading = timeout(Source::TIME, self.source.read()).await;
@@ -155,7 +172,7 @@ impl KeyStore {
         Ok(max_age)
     }
 
-    fn put(&self, document: Bytes) -> Result<(), super::set::SetError> {
+    fn put(&self, document: Bytes) -> Result<(), SetError> {
         let at = Instant::now();
         let before = self.loaded.load_full();
         let loaded = match before {

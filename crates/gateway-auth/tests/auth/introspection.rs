@@ -7,7 +7,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gateway_auth::{
-    Audiences, Check, EndpointAuth, IntrospectionConfig, IssuerConfig, Verifier, VerifierConfig,
+    Audiences, Check, EndpointAuth, IntrospectionConfig, IssuerConfig, Remembered, Verifier, VerifierConfig,
 };
 use gateway_domain::{DownstreamName, TokenError, TokenVerifier as _, View};
 use gateway_egress::{Bounds, EgressError, Named};
@@ -172,6 +172,19 @@ async fn a_clock_that_is_put_forward_ends_remembered_answers() {
     assert_eq!(code(&verifier, "a").await, "ok", "within skew");
     shift.store(80, Ordering::Relaxed);
     assert_eq!((code(&verifier, "a").await, servers.count(ASK)), ("expired", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_answers_are_remembered_as_is_set() {
+    for (remembered, asked) in [(None, 300), (Some(600), 300), (Some(2), 600)] {
+        let servers = Servers::new([(ASK, active(""))]);
+        let remembered = remembered.map_or_else(Remembered::default, Remembered);
+        let verifier = servers.start(VerifierConfig { remembered, ..config([asking(|_| {})]) });
+        for number in [0..300, 0..300].into_iter().flatten() {
+            assert_eq!(code(&verifier, &format!("t{number}")).await, "ok");
+        }
+        assert_eq!(servers.count(ASK), asked, "{remembered:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

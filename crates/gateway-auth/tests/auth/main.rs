@@ -6,6 +6,7 @@ mod forge;
 mod introspection;
 mod keys;
 mod laws;
+mod log;
 mod matrix;
 mod server;
 mod settings;

@@ -149,6 +149,8 @@ fn forms() -> Vec<Row> {
         ("the other alphabet", with_part(&token, 2, |part| format!("+/{}", &part[2..])), "malformed"),
         ("stray bits at the end", with_part(&token, 2, stray), "malformed"),
         ("more than 8 KiB", good().claim("x", quoted(&"x".repeat(8192))).sign(&P256), "too_large"),
+        ("8 KiB", "e".repeat(8192), "opaque"),
+        ("a byte more", "e".repeat(8193), "too_large"),
         ("100 KiB", "e".repeat(100 * 1024), "too_large"),
         ("claims are no JSON", raw(r#"{"alg":"ES256","typ":"at+jwt","kid":"ec"}"#, "hello"), "malformed"),
         ("claims are an array", raw(r#"{"alg":"ES256","typ":"at+jwt","kid":"ec"}"#, "[]"), "malformed"),

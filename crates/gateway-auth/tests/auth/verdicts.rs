@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use gateway_auth::{Audiences, IssuerConfig, RoleMapping, VerifierConfig};
 use gateway_domain::{DownstreamName, TokenVerifier as _, View};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     forge::{NOW, P256, clock, key_set, token},
@@ -160,6 +160,7 @@ async fn a_denied_token_or_subject_is_refused_while_it_is_on_the_list() {
     let (ann, bob) = (token(r#""t-1""#, r#""ann""#), token(r#""t-2""#, r#""bob""#));
     sleep(Duration::from_secs(1)).await;
     assert!(!verifier.is_ready());
+    assert!(timeout(Duration::from_millis(1), verifier.ready()).await.is_err());
     assert_eq!(code(&verifier, &ann).await, "unavailable");
     let steps = [
         ("", "ok", "ok"),
