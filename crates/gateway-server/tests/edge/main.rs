@@ -37,4 +37,6 @@ mod stdio;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod tokens;

@@ -400,6 +400,30 @@ async fn what_is_sealed_for_one_is_not_there_for_another_or_on_another_path() {
 }
 
 #[tokio::test]
+async fn what_those_behind_the_door_refuse_is_told_in_headers_too() {
+    let (server, _) = protected(|_, _| {}).await;
+    let legacy = client(&server, Speaks::legacy(), "ann");
+    legacy.shake_hands().await.unwrap();
+    let modern = client(&server, Speaks::modern(), "ann");
+    let scoped = format!(
+        "Bearer error=\"insufficient_scope\", {META}, scope=\"a b\", \
+         error_description=\"the token lacks a scope that this request needs\""
+    );
+    for client in [legacy, modern] {
+        for (tool, status, header, value) in [
+            ("files__limited", 429, "retry-after", "2"),
+            ("files__unrecorded", 503, "retry-after", "1"),
+            ("files__scoped", 403, "www-authenticate", &scoped),
+        ] {
+            let answer = client.call("1", tool, "{}").await.unwrap();
+            let found = answer.headers.get(header).and_then(|value| value.to_str().ok());
+            assert_eq!((answer.status, found), (status, Some(value)), "{tool}: {}", answer.text);
+        }
+    }
+    assert_eq!(*server.world.refusals.lock().unwrap(), [], "those are calls and on record elsewhere");
+}
+
+#[tokio::test]
 async fn figures_are_for_clients_of_the_configuration() {
     let (server, _) = protected(|config, _| config.clients = vec![ClientKey::new("desk", "k")]).await;
     for (token, status) in [("k", 200), ("ann", 401), ("bad", 401)] {
