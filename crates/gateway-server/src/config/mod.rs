@@ -167,3 +167,6 @@ impl ServerConfig {
         Origin::entry(entry).map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests;

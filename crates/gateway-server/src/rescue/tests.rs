@@ -34,6 +34,10 @@ fn what_the_edge_refuses() {
         (Refusal::MalformedHost, 400, -32600, "malformed_host", false),
         (Refusal::Forbidden, 403, -32600, "forbidden", false),
         (Refusal::Unauthorized, 401, -32000, "unauthorized", false),
+        (Refusal::InvalidToken, 401, -32000, "unauthorized", false),
+        (Refusal::MisplacedCredentials, 400, -32600, "misplaced_credentials", false),
+        (Refusal::InsufficientScope { scopes: vec!["a".into()] }, 403, -32603, "insufficient_scope", false),
+        (Refusal::TokensUnchecked, 503, -32603, "tokens_unchecked", true),
         (Refusal::NoSuchPath, 404, -32600, "unknown_path", false),
         (Refusal::MethodNotAllowed { allow: "GET" }, 405, -32600, "method_not_allowed", false),
         (Refusal::SessionNotNamed { allow: "GET" }, 405, -32600, "method_not_allowed", false),
@@ -99,6 +103,7 @@ fn what_went_wrong_behind_the_edge() {
         (DownstreamFault::TooLarge { limit: 9 }, "downstream_answer_too_large", false),
         (DownstreamFault::Status { status: 502 }, "downstream_status", true),
         (DownstreamFault::Unauthorized { status: 401 }, "downstream_unauthorized", false),
+        (DownstreamFault::Credentials { reason: secret() }, "downstream_credentials", false),
         (DownstreamFault::Exhausted { max: 3 }, "downstream_pool_exhausted", true),
         (DownstreamFault::Broken { retry_in: second, reason: secret() }, "downstream_broken", true),
         (DownstreamFault::Closed, "downstream_closed", true),
@@ -128,10 +133,22 @@ fn what_the_caller_got_wrong() {
             CallerError::Overloaded { what: "calls", limit: 1 },
             (429, -32603, "caller_overloaded", true, false),
         ),
+        (
+            CallerError::RateLimited { of: "of this tool", retry_in: Duration::from_micros(1_500_001) },
+            (429, -32603, "rate_limited", true, false),
+        ),
+        (
+            CallerError::InsufficientScope { scopes: vec![text()] },
+            (403, -32603, "insufficient_scope", false, false),
+        ),
+        (CallerError::Unrecorded { executed: false }, (503, -32603, "unrecorded", true, false)),
+        (CallerError::Unrecorded { executed: true }, (503, -32603, "unrecorded", false, true)),
         (CallerError::SessionClosed, (200, -32603, "session_closed", false, false)),
         (CallerError::Cancelled, (200, -32603, "cancelled", false, true)),
     ] {
-        assert_eq!(row(&rescue(&error.clone().into())), expected, "{error:?}");
+        for era in [Era::Modern, Era::Legacy] {
+            assert_eq!(row(&rescue(&error.clone().into()).towards(era)), expected, "{error:?} {era:?}");
+        }
     }
     let reason = "a path /etc/secret".to_owned();
     let operator = rescue(&OperatorError::Configuration { reason }.into());
@@ -191,4 +208,25 @@ fn what_is_missing_and_what_was_asked_for_are_named() {
     assert!(missing.contains(r#""requiredCapabilities":{"elicitation":{"url":{}}}}"#), "{missing}");
     let resource = rescue(&CallerError::UnknownResource { uri: "a:\"b".into() }.into()).object();
     assert!(resource.contains(r#""uri":"a:\"b"}"#), "{resource}");
+}
+
+#[test]
+fn a_refusal_says_when_to_come_again_and_what_for() {
+    let limited = |retry_in| rescue(&CallerError::RateLimited { of: "of this tool", retry_in }.into());
+    for (retry_in, millis) in [
+        (Duration::from_micros(1_500_001), 1501),
+        (Duration::from_millis(1500), 1500),
+        (Duration::from_nanos(1), 1),
+    ] {
+        let verdict = limited(retry_in);
+        assert!(verdict.object().contains(&format!(r#""retryAfterMs":{millis}}}"#)), "{}", verdict.object());
+        assert_eq!(verdict.answer(None).hint, Hint::RetryIn(retry_in));
+    }
+    let scopes = vec!["a".to_owned(), "b".to_owned()];
+    let lacking = rescue(&CallerError::InsufficientScope { scopes: scopes.clone() }.into());
+    assert_eq!(lacking.answer(None).hint, Hint::Scopes(scopes));
+    let same = |refusal: &Refusal| refusal.verdict(Era::Modern).object();
+    assert_eq!(same(&Refusal::Unauthorized), same(&Refusal::InvalidToken));
+    assert_eq!(Refusal::InvalidToken.answer(Era::Modern, None).hint, Hint::InvalidToken);
+    assert_eq!(Refusal::Unauthorized.answer(Era::Modern, None).hint, Hint::None);
 }

@@ -102,3 +102,30 @@ fn a_task_is_its_callers() {
         assert_eq!(seal.open_task(id, &caller).unwrap_err(), CallerError::UnknownTask);
     }
 }
+
+#[test]
+fn nobody_is_taken_for_another_who_is_called_alike() {
+    let seal = Seal::new(None);
+    let user = |issuer, subject| Caller::user(issuer, subject, gateway_domain::Grants::default());
+    let callers = [
+        Caller::anonymous(),
+        Caller::client("anonymous"),
+        Caller::client(""),
+        Caller::client("ann at https://a"),
+        user("https://a", "ann"),
+        user("https://b", "ann"),
+        user("https://a", "bob"),
+        user("b at c", "a"),
+        user("c", "a at b"),
+        user("ab", "c"),
+        user("a", "bc"),
+    ];
+    for (mine, owner) in callers.iter().enumerate() {
+        let bound = Binding::cursor(owner, &View::All, ListKind::Tools);
+        let sealed = seal.cursor("c", &bound).unwrap();
+        for (theirs, other) in callers.iter().enumerate() {
+            let opened = seal.open_cursor(&sealed, &Binding::cursor(other, &View::All, ListKind::Tools));
+            assert_eq!(opened.is_ok(), mine == theirs, "{owner:?} by {other:?}");
+        }
+    }
+}

@@ -96,6 +96,3 @@ impl Tls {
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
-
-#[cfg(test)]
-mod tests;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod along;
+#[cfg(test)]
 mod asking;
 #[cfg(test)]
 mod changes;
@@ -34,3 +36,7 @@ mod settings;
 mod stdio;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tls;
+#[cfg(test)]
+mod tokens;

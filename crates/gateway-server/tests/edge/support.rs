@@ -332,6 +332,15 @@ impl Dispatcher for World {
                 complete(r#"{"content":[]}"#.to_owned())
             }
             "panic" => panic!("on purpose"),
+            "limited" => {
+                let retry_in = Duration::from_millis(1_001);
+                Err(CallerError::RateLimited { of: "of this tool", retry_in }.into())
+            }
+            "scoped" => {
+                let scopes = vec!["a".to_owned(), "b".to_owned()];
+                Err(CallerError::InsufficientScope { scopes }.into())
+            }
+            "unrecorded" => Err(CallerError::Unrecorded { executed: true }.into()),
             "down" => Err(DownstreamFault::Ended { reason: "secret".to_owned() }.before(&files())),
             "refuse" => Ok(Outcome::Failed(
                 PeerError::new(object(r#"{"code":7,"message":"no","data":1.0}"#)).unwrap(),

@@ -1,0 +1,439 @@
+//! Access tokens (protocol.md §18.2, security.md §5.1), with a verifier that does what a test wants.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use gateway_domain::{Caller, Grants, SessionKey, TokenError, TokenVerifier, View};
+use gateway_server::{ClientKey, OauthConfig, ScopeRule, ServerConfig};
+use gateway_testkit::client::{HttpClient, Speaks};
+
+use crate::support::{MODERN, Raw, Served, config, envelope, files, start};
+
+pub(crate) const ISSUER: &str = "https://as.example";
+const ROOT: &str = "/.well-known/oauth-protected-resource";
+
+/// `SUBJECT.SCOPE.SCOPE…` names a user; `down` cannot be checked, and everything else is bad.
+#[derive(Default)]
+pub(crate) struct Verifier {
+    asked: AtomicUsize,
+    views: Mutex<Vec<View>>,
+}
+
+#[async_trait]
+impl TokenVerifier for Verifier {
+    async fn verify(&self, token: &str, view: &View) -> Result<Caller, TokenError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.views.lock().unwrap().push(view.clone());
+        let mut parts = token.split('.');
+        match parts.next() {
+            Some("down") => Err(TokenError::Unavailable { reason: "no keys".to_owned() }),
+            Some("elsewhere") => Ok(Caller::user("https://other.example", "x", Grants::default())),
+            Some(subject @ ("ann" | "bob")) => {
+                let scopes = parts.map(Box::from).collect();
+                Ok(Caller::user(ISSUER, subject, Grants { scopes, ..Grants::default() }))
+            }
+            _ => Err(TokenError::Invalid { reason: "token_signature" }),
+        }
+    }
+}
+
+pub(crate) fn oauth() -> (OauthConfig, Arc<Verifier>) {
+    let verifier = Arc::new(Verifier::default());
+    let mut oauth = OauthConfig::new(verifier.clone(), "https://gw.example/mcp", ISSUER);
+    oauth.scopes_supported = vec!["mcp".to_owned()];
+    (oauth, verifier)
+}
+
+async fn protected(change: impl FnOnce(&mut ServerConfig, &mut OauthConfig)) -> (Served, Arc<Verifier>) {
+    let (mut oauth, verifier) = oauth();
+    let server = start(|config| {
+        change(config, &mut oauth);
+        config.oauth = Some(oauth);
+    })
+    .await;
+    (server, verifier)
+}
+
+fn client(server: &Served, speaks: Speaks, token: &str) -> HttpClient {
+    HttpClient::new(&server.url(), speaks).unwrap().with_header("authorization", &format!("Bearer {token}"))
+}
+
+fn call(method: &str, params: &str) -> (String, String) {
+    let name = params.split('"').nth(3).unwrap_or_default();
+    let name = if params.starts_with(r#""name""#) || params.starts_with(r#""uri""#) {
+        format!("Mcp-Name: {name}\r\n")
+    } else {
+        String::new()
+    };
+    let headers = format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\n{name}");
+    let comma = if params.is_empty() { "" } else { "," };
+    let envelope = envelope(MODERN);
+    (
+        headers,
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}{comma}{envelope}}}}}"#),
+    )
+}
+
+async fn ask(server: &Served, headers: &str, method: &str, params: &str) -> Raw {
+    let (own, body) = call(method, params);
+    server.post(&format!("{own}{headers}"), &body).await
+}
+
+fn challenge(answer: &Raw) -> Option<String> {
+    answer.head.lines().find_map(|line| line.strip_prefix("www-authenticate: ")).map(str::to_owned)
+}
+
+const META: &str = r#"resource_metadata="https://gw.example/.well-known/oauth-protected-resource/mcp""#;
+
+#[tokio::test]
+async fn only_good_tokens_and_keys_in_their_place_name_anybody() {
+    let (server, verifier) = protected(|config, _| {
+        config.clients = vec![ClientKey::new("desk", "desk-key")];
+        config.key_header = Some("x-api-key".parse().unwrap());
+    })
+    .await;
+    let missing = format!("bearer {META}, scope=\"mcp\"");
+    let invalid = format!("bearer error=\"invalid_token\", {META}, scope=\"mcp\"");
+    let huge = format!("Authorization: Bearer {}\r\n", "x".repeat(9000));
+    let mut bodies = Vec::new();
+    for (headers, status, expected, asked) in [
+        ("Authorization: Bearer ann\r\n", 200, None, 1),
+        ("Authorization: Bearer desk-key\r\n", 200, None, 0),
+        ("x-api-key: desk-key\r\n", 200, None, 0),
+        ("", 401, Some(&missing), 0),
+        ("Authorization: Basic ann\r\n", 401, Some(&missing), 0),
+        ("Authorization: Bearer\r\n", 401, Some(&missing), 0),
+        ("x-api-key: ann\r\n", 401, Some(&missing), 0),
+        ("Cookie: access_token=ann\r\n", 401, Some(&missing), 0),
+        ("Authorization: Bearer bad\r\n", 401, Some(&invalid), 1),
+        ("Authorization: Bearer elsewhere\r\n", 401, Some(&invalid), 1),
+        ("Authorization: Bearer a,b\r\n", 401, Some(&invalid), 0),
+        (&huge, 401, Some(&invalid), 0),
+        ("Authorization: Bearer ann\r\nAuthorization: Bearer ann\r\n", 400, None, 0),
+        ("Authorization: Bearer ann\r\nx-api-key: desk-key\r\n", 400, None, 0),
+        ("Authorization: Bearer down\r\n", 503, None, 1),
+    ] {
+        let before = verifier.asked.load(Ordering::SeqCst);
+        let answer = ask(&server, headers, "tools/list", "").await;
+        assert_eq!(answer.status, status, "{headers}: {answer:?}");
+        assert_eq!(challenge(&answer).as_ref(), expected, "{headers}");
+        assert_eq!(verifier.asked.load(Ordering::SeqCst) - before, asked, "{headers}");
+        assert_eq!(answer.head.contains("retry-after: 1"), status == 503, "{headers}");
+        if status == 401 {
+            bodies.push(answer.body);
+        }
+    }
+    bodies.dedup();
+    assert_eq!(bodies.len(), 1, "all are told the same: {bodies:?}");
+    assert!(server.world.calls.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_comes_in_a_url_or_under_our_own_name_proves_nothing() {
+    let (server, verifier) = protected(|_, _| {}).await;
+    let get = |target: &str, headers: &str| {
+        format!("GET {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", server.addr)
+    };
+    for target in ["/mcp?access_token=ann", "/mcp?key=ann", "/mcp/files?API_KEY=ann", "/mcp?a=b&%6Bey=ann"] {
+        for headers in ["", "Authorization: Bearer ann\r\n"] {
+            let answer = server.raw(&get(target, headers)).await;
+            assert_eq!(answer.status, 400, "{target}");
+            assert!(!answer.body.contains("ann") && !answer.head.contains("ann"), "{answer:?}");
+        }
+    }
+    for name in ["x-gatewayd-caller", "x-gatewayd-user", "x-forwarded-user", "x-api-key", "x-remote-user"] {
+        let answer = server.raw(&get("/mcp", &format!("{name}: ann\r\n"))).await;
+        assert_eq!(answer.status, 401, "{name}");
+    }
+    // More than a head may hold.
+    let long = "x".repeat(100 << 10);
+    assert_eq!(server.raw(&get("/mcp", &format!("Authorization: Bearer {long}\r\n"))).await.status, 431);
+    assert_eq!(verifier.asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn who_may_not_is_told_before_the_body_has_come() {
+    let (server, _) = protected(|_, _| {}).await;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+        server.addr
+    );
+    assert_eq!(server.raw(&head).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_token_without_a_scope_is_told_of_all_that_are_needed() {
+    let rule = |views: &[View], methods: &[&str], names: &[&str], scopes: &[&str]| {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        ScopeRule {
+            views: views.to_vec(),
+            methods: texts(methods),
+            names: texts(names),
+            scopes: texts(scopes),
+        }
+    };
+    let (server, _) = protected(|config, oauth| {
+        config.clients = vec![ClientKey::new("desk", "desk-key")];
+        oauth.scopes = vec![
+            rule(&[], &[], &[], &["mcp"]),
+            rule(&[], &["tools/call"], &[], &["call"]),
+            rule(&[], &[], &["files__e*", "file:///secret*"], &["special"]),
+            rule(&[View::Downstream(files())], &[], &[], &["files"]),
+            rule(&[], &["initialize"], &[], &["begin"]),
+        ];
+    })
+    .await;
+    server.world.offer_all();
+    let echo = r#""name":"files__echo""#;
+    let own = r#""name":"echo""#;
+    let listen = r#""notifications":{"resourceSubscriptions":["a:b","file:///secret/x"]}"#;
+    for (path, token, method, params, status, needed) in [
+        ("/mcp", "ann", "tools/list", "", 403, "mcp"),
+        ("/mcp", "ann.mcp", "tools/list", "", 200, ""),
+        ("/mcp", "ann.call", "tools/call", echo, 403, "mcp"),
+        ("/mcp", "ann.mcp", "tools/call", echo, 403, "mcp call special"),
+        ("/mcp", "ann.mcp.call", "tools/call", echo, 403, "mcp call special"),
+        ("/mcp", "ann.special.mcp.call", "tools/call", echo, 200, ""),
+        ("/mcp", "ann.mcp.call", "tools/call", r#""name":"files__yield""#, 200, ""),
+        ("/mcp", "ann.mcp.call", "tools/list", "", 200, ""),
+        ("/mcp", "ann.mcp", "resources/read", r#""uri":"file:///secret/x""#, 403, "mcp special"),
+        ("/mcp", "ann.mcp", "resources/read", r#""uri":"file:///public""#, 200, ""),
+        ("/mcp", "ann.mcp", "subscriptions/listen", listen, 403, "mcp special"),
+        ("/mcp/files", "ann.mcp", "tools/list", "", 403, "mcp files"),
+        ("/mcp/files", "ann.mcp.files", "tools/list", "", 200, ""),
+        ("/mcp/files", "ann.mcp.files.call", "tools/call", own, 403, "mcp call special files"),
+        ("/mcp", "desk-key", "tools/call", echo, 200, ""),
+    ] {
+        let (own, body) = call(method, params);
+        let text =
+            crate::support::post(server.addr, &format!("{own}Authorization: Bearer {token}\r\n"), &body);
+        let answer = server.raw(&text.replace("POST /mcp ", &format!("POST {path} "))).await;
+        assert_eq!(answer.status, status, "{path} {token} {method} {params}: {answer:?}");
+        let expected = (status == 403).then(|| {
+            format!(
+                "bearer error=\"insufficient_scope\", {META}, scope=\"{needed}\", \
+                 error_description=\"the token lacks a scope that this request needs\""
+            )
+        });
+        assert_eq!(challenge(&answer), expected, "{path} {token} {method} {params}");
+    }
+    let before = server.world.calls.lock().unwrap().len();
+    let legacy = client(&server, Speaks::legacy(), "ann.mcp");
+    assert!(legacy.shake_hands().await.is_err(), "a handshake needs a scope of its own");
+    let legacy = client(&server, Speaks::legacy(), "ann.mcp.begin");
+    legacy.shake_hands().await.unwrap();
+    let answer = legacy.call("1", "files__echo", "{}").await.unwrap();
+    assert_eq!((answer.status, answer.text.contains("insufficient_scope")), (403, true), "{}", answer.text);
+    assert_eq!(server.world.calls.lock().unwrap().len(), before);
+}
+
+#[tokio::test]
+async fn anybody_may_read_where_tokens_come_from() {
+    let (server, _) = protected(|config, oauth| {
+        config.allowed_origins = vec!["https://app.example".to_owned()];
+        let own = "https://files.example/x/mcp".to_owned();
+        oauth.resources = vec![(View::Downstream(files()), own)];
+    })
+    .await;
+    let host = format!("Host: {}\r\n", server.addr);
+    let origin = format!("{host}Origin: https://app.example\r\n");
+    let foreign = format!("{host}Origin: https://evil.example\r\n");
+    let common = r#""resource":"https://gw.example/mcp","authorization_servers":["https://as.example"]"#;
+    let own = r#""resource":"https://files.example/x/mcp""#;
+    for (method, path, headers, status, body) in [
+        ("GET", "", &host, 200, common),
+        ("GET", "/mcp", &host, 200, common),
+        ("GET", "/mcp/nosuch", &host, 200, common),
+        ("GET", "/mcp/files", &host, 200, own),
+        ("GET", "/x/mcp", &host, 200, own),
+        ("GET", "/mcp", &origin, 200, common),
+        ("HEAD", "/mcp", &host, 200, ""),
+        ("POST", "/mcp", &host, 405, "method_not_allowed"),
+        ("GET", "/metrics", &host, 404, ""),
+        ("GET", "/y/mcp", &host, 404, ""),
+        ("GET", "", &foreign, 403, ""),
+        ("GET", "", &"Host: gw.evil\r\n".to_owned(), 403, ""),
+    ] {
+        let text = format!("{method} {ROOT}{path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n");
+        let answer = server.raw(&text).await;
+        assert_eq!(answer.status, status, "{method} {path} {headers}: {answer:?}");
+        assert!(answer.body.contains(body), "{method} {path}: {answer:?}");
+        if status == 200 {
+            for line in ["content-type: application/json", "cache-control: public, max-age=3600"] {
+                assert!(answer.head.lines().any(|found| found == line), "{answer:?}");
+            }
+        }
+        let allowed = answer.head.contains("access-control-allow-origin: https://app.example");
+        assert_eq!(allowed, *headers == origin, "{answer:?}");
+    }
+    let plain = start(|_| {}).await;
+    assert_eq!(plain.get(ROOT).await.status, 404, "where no tokens are taken there is nothing to say");
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_who_opened_it_whatever_token_that_was() {
+    let (server, verifier) = protected(|config, _| {
+        config.clients = vec![ClientKey::new("ann", "ann-key")];
+    })
+    .await;
+    let ann = client(&server, Speaks::legacy(), "ann.a");
+    ann.shake_hands().await.unwrap();
+    let id = ann.session();
+    let refreshed = client(&server, Speaks::legacy(), "ann.b");
+    refreshed.use_session(id.as_deref());
+    assert_eq!(refreshed.call("1", "files__echo", "{}").await.unwrap().status, 200);
+    let unknown = client(&server, Speaks::legacy(), "bob");
+    unknown.use_session(Some("nosuch"));
+    let expected = unknown.call("1", "files__echo", "{}").await.unwrap();
+    for token in ["bob", "ann-key"] {
+        let thief = client(&server, Speaks::legacy(), token);
+        thief.use_session(id.as_deref());
+        let answer = thief.call("1", "files__echo", "{}").await.unwrap();
+        assert_eq!((answer.status, &answer.text), (404, &expected.text), "{token}");
+        assert_eq!(thief.listen().await.unwrap().status, 404, "{token}");
+        assert_eq!(thief.delete().await.unwrap().status, 404, "{token}");
+    }
+    for token in ["bad", ""] {
+        let nobody = client(&server, Speaks::legacy(), token);
+        nobody.use_session(id.as_deref());
+        assert_eq!(nobody.call("1", "files__echo", "{}").await.unwrap().status, 401, "{token}");
+    }
+    assert_eq!(ann.call("2", "files__echo", "{}").await.unwrap().status, 200, "the owner goes on");
+    let calls = server.world.calls.lock().unwrap();
+    assert_eq!(calls.len(), 2);
+    assert!(calls.iter().all(|(caller, _)| caller.issuer_and_subject() == Some((ISSUER, "ann"))));
+    assert!(
+        calls[0].0.has_scope("b") && !calls[0].0.has_scope("a"),
+        "each call has its own request's scopes"
+    );
+    assert!(calls[1].0.has_scope("a"));
+    assert!(verifier.views.lock().unwrap().iter().all(|view| *view == View::All));
+}
+
+#[tokio::test]
+async fn a_guessed_session_is_never_found() {
+    let (server, _) = protected(|_, _| {}).await;
+    let ann = client(&server, Speaks::legacy(), "ann");
+    ann.shake_hands().await.unwrap();
+    let id = ann.session().unwrap();
+    let guesser = client(&server, Speaks::legacy(), "ann");
+    let mut near: Vec<String> = (0..500).map(|n| format!("{}{n:04}", &id[..id.len() - 4])).collect();
+    near.extend([id.to_uppercase(), id[1..].to_owned(), format!("{id}A"), String::new(), format!(" {id}x")]);
+    for guess in near.iter().filter(|guess| **guess != id) {
+        guesser.use_session(Some(guess));
+        let status = guesser.call("1", "files__echo", "{}").await.unwrap().status;
+        assert_eq!(status, 404, "{guess}");
+    }
+    assert_eq!(ann.call("1", "files__echo", "{}").await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn users_of_an_issuer_that_is_taken_out_have_nothing_left() {
+    let (server, _) = protected(|_, _| {}).await;
+    let ann = client(&server, Speaks::legacy(), "ann");
+    ann.shake_hands().await.unwrap();
+    let mut told = ann.listen().await.unwrap();
+    let with = |issuer: &str| {
+        let (mut oauth, _) = oauth();
+        oauth.authorization_servers = vec![issuer.to_owned()];
+        ServerConfig { oauth: Some(oauth), ..config() }
+    };
+    server.settings.replace(with(ISSUER)).unwrap();
+    assert_eq!(ann.call("1", "files__echo", "{}").await.unwrap().status, 200, "nothing has changed for it");
+    server.settings.replace(with("https://new.example")).unwrap();
+    assert_eq!(told.next().await.unwrap(), None, "its stream ends");
+    assert_eq!(ann.call("2", "files__echo", "{}").await.unwrap().status, 401);
+    let held = |key: &SessionKey| matches!(key, SessionKey::Modern { caller, .. } if caller.issuer_and_subject().is_some());
+    crate::support::until(|| server.world.ended.lock().unwrap().iter().any(held)).await;
+    server.settings.replace(with(ISSUER)).unwrap();
+    assert_eq!(ann.call("3", "files__echo", "{}").await.unwrap().status, 404, "the session is gone");
+}
+
+#[tokio::test]
+async fn an_anonymous_session_is_nobodys_once_there_are_tokens() {
+    let server = start(|_| {}).await;
+    let anonymous = HttpClient::new(&server.url(), Speaks::legacy()).unwrap();
+    anonymous.shake_hands().await.unwrap();
+    server.settings.replace(ServerConfig { oauth: Some(oauth().0), ..config() }).unwrap();
+    let ann = client(&server, Speaks::legacy(), "ann");
+    ann.use_session(anonymous.session().as_deref());
+    assert_eq!(ann.call("1", "files__echo", "{}").await.unwrap().status, 404);
+    assert_eq!(anonymous.call("1", "files__echo", "{}").await.unwrap().status, 401);
+}
+
+#[tokio::test]
+async fn no_more_users_are_remembered_than_may_be() {
+    let (server, _) = protected(|config, _| config.limits.users = 1).await;
+    let ann = client(&server, Speaks::legacy(), "ann");
+    ann.shake_hands().await.unwrap();
+    let bob = client(&server, Speaks::modern(), "bob");
+    let answer = bob.request("1", "tools/list", "{}").await.unwrap();
+    assert_eq!(answer.status, 503, "ann has a session");
+    assert_eq!(answer.headers["retry-after"], "1");
+    assert_eq!(ann.delete().await.unwrap().status, 204);
+    assert_eq!(bob.request("2", "tools/list", "{}").await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn what_is_sealed_for_one_is_not_there_for_another_or_on_another_path() {
+    let (server, _) = protected(|config, _| config.clients = vec![ClientKey::new("ann", "k")]).await;
+    let list = |token: &str, path: &str, cursor: Option<&str>| {
+        let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
+        let url = server.url().replace("/mcp", path);
+        let client = HttpClient::new(&url, Speaks::modern()).unwrap();
+        let client = client.with_header("authorization", &format!("Bearer {token}"));
+        async move { client.request("1", "tools/list", &params).await.unwrap() }
+    };
+    let cursor = list("ann", "/mcp", None).await.result_member("nextCursor").unwrap();
+    let asked = server.world.lists.lock().unwrap().len();
+    for (token, path) in [("bob", "/mcp"), ("k", "/mcp"), ("ann", "/mcp/files")] {
+        let answer = list(token, path, Some(&cursor)).await;
+        assert!(answer.text.contains("invalid_cursor"), "{token} {path}: {}", answer.text);
+    }
+    assert_eq!(server.world.lists.lock().unwrap().len(), asked, "nobody behind the door was asked");
+    assert!(list("ann.other", "/mcp", Some(&cursor)).await.result().is_some());
+    let refusals = server.world.refusals.lock().unwrap();
+    assert_eq!(refusals.iter().filter(|refused| refused.4 == "invalid_cursor").count(), 3);
+}
+
+#[tokio::test]
+async fn what_those_behind_the_door_refuse_is_told_in_headers_too() {
+    let (server, _) = protected(|_, _| {}).await;
+    let legacy = client(&server, Speaks::legacy(), "ann");
+    legacy.shake_hands().await.unwrap();
+    let modern = client(&server, Speaks::modern(), "ann");
+    let scoped = format!(
+        "Bearer error=\"insufficient_scope\", {META}, scope=\"a b\", \
+         error_description=\"the token lacks a scope that this request needs\""
+    );
+    for client in [legacy, modern] {
+        for (tool, status, header, value) in [
+            ("files__limited", 429, "retry-after", "2"),
+            ("files__unrecorded", 503, "retry-after", "1"),
+            ("files__scoped", 403, "www-authenticate", &scoped),
+        ] {
+            let answer = client.call("1", tool, "{}").await.unwrap();
+            let found = answer.headers.get(header).and_then(|value| value.to_str().ok());
+            assert_eq!((answer.status, found), (status, Some(value)), "{tool}: {}", answer.text);
+        }
+    }
+    assert_eq!(*server.world.refusals.lock().unwrap(), [], "those are calls and on record elsewhere");
+}
+
+#[tokio::test]
+async fn figures_are_for_clients_of_the_configuration() {
+    let (server, _) = protected(|config, _| config.clients = vec![ClientKey::new("desk", "k")]).await;
+    for (token, status) in [("k", 200), ("ann", 401), ("bad", 401)] {
+        let text = format!(
+            "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n",
+            server.addr
+        );
+        assert_eq!(server.raw(&text).await.status, status, "{token}");
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.get(path).await.status, 200, "{path}");
+    }
+}
