@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use gateway_catalog::{Signal, Source, ToolFilter};
+use gateway_egress::Fetch;
 use gateway_openapi::downstream::{ApiFactory, Reports};
 use gateway_openapi::source::Place;
 use gateway_protocol::Revision;
@@ -19,7 +20,7 @@ use gateway_registry::{
 use gateway_transport_http::{HttpConfig, HttpFactory};
 use gateway_transport_stdio::{InheritEnv, StdioConfig, StdioFactory, lifeline::Lifeline};
 
-use crate::{api, config, gateway::identity};
+use crate::{api, config, credentials, gateway::identity};
 
 /// The downstream as the catalogue sees it.
 pub(crate) fn source(downstream: &config::Downstream, signal: Arc<Signal>) -> Source {
@@ -51,6 +52,7 @@ pub(crate) fn manage(
     downstream: &config::Downstream,
     observer: Arc<Signal>,
     lifeline: Option<Arc<Lifeline>>,
+    fetch: &Arc<dyn Fetch>,
 ) -> anyhow::Result<(ManagedDownstream, Option<Reports>)> {
     let name = downstream.name.clone();
     let supervision = SupervisorConfig {
@@ -68,7 +70,10 @@ pub(crate) fn manage(
             supervise(name.clone(), stdio, &supervision, health, observer)
         }
         config::Reach::Url(remote) => {
-            let http = HttpFactory::new(name.clone(), http_config(downstream, remote), observer.clone())
+            let credentials = credentials::of(config, downstream, remote, fetch)
+                .with_context(|| format!("downstream `{name}`"))?;
+            let http = HttpConfig { credentials, ..http_config(downstream, remote) };
+            let http = HttpFactory::new(name.clone(), http, observer.clone())
                 .with_context(|| format!("downstream `{name}`"))?;
             supervise(name.clone(), http, &supervision, health, observer)
         }
@@ -80,7 +85,7 @@ pub(crate) fn manage(
         }
     };
     let pool = Pool::new(name.clone(), factory, pool_config(downstream));
-    Ok((ManagedDownstream { name, mode: mode(downstream.sharing), pool, health }, reports))
+    Ok((ManagedDownstream { name, mode: mode(downstream), pool, health }, reports))
 }
 
 fn health(downstream: &config::Downstream, supervision: &SupervisorConfig) -> HealthConfig {
@@ -101,8 +106,11 @@ fn pool_config(downstream: &config::Downstream) -> PoolConfig {
     }
 }
 
-fn mode(sharing: config::Sharing) -> SessionMode {
-    match sharing {
+fn mode(downstream: &config::Downstream) -> SessionMode {
+    let is_per_caller =
+        matches!(&downstream.reach, config::Reach::Url(remote) if remote.outgoing.is_per_caller());
+    match downstream.sharing {
+        config::Sharing::PerClient if is_per_caller => SessionMode::PerCaller,
         config::Sharing::PerClient => SessionMode::PerClient,
         config::Sharing::Shared => SessionMode::Shared,
     }

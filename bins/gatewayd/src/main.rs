@@ -7,6 +7,7 @@ mod api;
 mod cli;
 mod command;
 mod config;
+mod credentials;
 mod decisions;
 mod demo;
 mod downstream;

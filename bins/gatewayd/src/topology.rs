@@ -42,7 +42,7 @@ impl Parts {
         let signal = Arc::new(Signal::new());
         let managed = downstream.enabled.then(|| {
             let lifeline = matches!(downstream.reach, config::Reach::Command(_)).then(|| self.lifeline());
-            downstream::manage(config, downstream, signal.clone(), lifeline.flatten())
+            downstream::manage(config, downstream, signal.clone(), lifeline.flatten(), &self.fetch)
         });
         let (managed, reports) = managed.transpose()?.unzip();
         self.report(&downstream.name, reports.flatten());

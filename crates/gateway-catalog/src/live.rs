@@ -1,10 +1,10 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use gateway_domain::{DownstreamName, Error, ListKind, Unrestricted, View};
+use gateway_domain::{DownstreamName, Error, ListKind, ToolRef, Unrestricted, View};
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
-    CatalogConfig, ListStore, Listings, MemoryStore, Profile, ProfileError, Source,
+    CatalogConfig, ListStore, Listings, Lock, Locked, MemoryStore, Profile, ProfileError, Source,
     cache::Cache,
     profile::Profiles,
     refresh::refresh_for_ever,
@@ -151,6 +151,23 @@ impl LiveCatalog {
     pub fn set_profiles(&self, profiles: Vec<Profile>) -> Result<(), ProfileError> {
         self.shared.replace_profiles(Profiles::new(profiles, &self.shared.config.rules)?);
         Ok(())
+    }
+
+    /// All tools as they are now, as far as they are known, whoever may use them: what a lock file would have. Those of
+    /// downstreams whose lists are not for everybody are not among them.
+    pub fn lock(&self) -> Lock {
+        let sources = self.shared.sources();
+        let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
+        let of_one = |tracked: &Arc<Tracked>| {
+            let name = tracked.source.name.clone();
+            let tools = tracked.as_listed();
+            let all: Vec<_> =
+                tools.shown.iter().chain(&tools.hidden).map(|offered| offered.tool.clone()).collect();
+            all.into_iter().map(move |tool| {
+                (ToolRef::new(name.as_str(), tool.name()).to_string(), Locked::new(&name, &tool))
+            })
+        };
+        Lock::new(enabled.flat_map(of_one).collect::<Vec<_>>())
     }
 
     /// Waits until the first attempt to list every downstream has ended, well or not, at most `bound`.

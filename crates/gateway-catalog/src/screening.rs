@@ -43,7 +43,8 @@ impl Screening {
             told.len() < TOLD && told.insert(format!("{downstream} {name}"))
         };
         if is_new {
-            let (name, first, count) = (printable(name, 200), found.first().map(ToString::to_string), found.len());
+            let (name, first, count) =
+                (printable(name, 200), found.first().map(ToString::to_string), found.len());
             tracing::warn!(%downstream, name, count, first, "a definition has characters that cannot be seen");
         }
     }

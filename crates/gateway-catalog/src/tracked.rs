@@ -253,6 +253,11 @@ impl Tracked {
         }
     }
 
+    /// Its tools as they are, whatever the verdicts.
+    pub(crate) fn as_listed(&self) -> OfferedTools {
+        self.state().tools.clone()
+    }
+
     /// What is left of its lists by the verdicts of this number, which are asked for once.
     pub(crate) fn known(&self, screen: &dyn Screen, verdicts: u64) -> Known {
         let (taken, read) = {

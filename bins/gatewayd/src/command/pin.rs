@@ -5,12 +5,12 @@ use std::{
 };
 
 use anyhow::Context as _;
-use gateway_catalog::{Lock, Locked, PinMode, diff};
-use gateway_domain::{Caller, Directory as _, DownstreamStatus, ListKind, RawObject, View};
+use gateway_catalog::{Lock, Locked, diff};
+use gateway_domain::{Directory as _, DownstreamStatus};
 
 use crate::{
     cli,
-    command::{FAILED, call::exchange, check, patience, print, say, with_gateway},
+    command::{FAILED, check, patience, print, say, with_gateway},
     config::{self, Config},
     decisions::Users,
     gateway::Gateway,

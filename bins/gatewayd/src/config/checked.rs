@@ -55,6 +55,24 @@ pub(crate) struct Config {
     pub(crate) secret_variables: BTreeSet<String>,
 }
 
+impl Config {
+    /// Where people reach the gateway, without a slash at the end: what is configured, or what tokens are for, or the
+    /// address that is listened on.
+    pub(crate) fn public_url(&self) -> String {
+        let of_tokens = || self.security.oauth.as_ref().and_then(|oauth| oauth.resource.parse::<Uri>().ok());
+        match self.security.public_url.clone().or_else(of_tokens) {
+            Some(url) => {
+                let authority = url.authority().map_or("", http::uri::Authority::as_str);
+                format!("{}://{authority}", url.scheme_str().unwrap_or("https"))
+            }
+            None => {
+                let scheme = if self.security.tls.is_some() { "https" } else { "http" };
+                format!("{scheme}://{}", self.listen)
+            }
+        }
+    }
+}
+
 /// What an exposed name may look like on `/mcp` (design §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Names {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gateway_domain::DownstreamName;
 use gateway_registry::HealthConfig;
 
-use super::checked::{Downstream, Health, Names, Pool, Protocol, Sharing, Supervision, ToolFilter};
+use super::checked::{Downstream, Health, Names, Pool, Protocol, Reach, Sharing, Supervision, ToolFilter};
 use super::gateway::{GIB, HOUR, KIB, LONGEST_CALL, MIB, MONTH};
 use super::own::Own;
 use super::problem::Fault;
@@ -60,6 +60,12 @@ fn members(
     let sharing = sharing(table);
     let naming = name.as_ref().map(|name| api::naming(names, name)).unwrap_or_default();
     let reach = reach::read(table, &own.executable, &naming);
+    if let (Some(Reach::Url(remote)), Sharing::Shared) = (&reach, sharing)
+        && remote.outgoing.is_per_caller()
+    {
+        let fault = Fault::new("is shared by all clients, and proved to be each of them");
+        table.report(fault.hint("give each client its own session: sharing = \"per_client\""));
+    }
     let is_own = enabled && reach.as_ref().is_some_and(|reach| own.is(reach));
     if is_own {
         table.note("is this gateway itself; left out".to_owned());

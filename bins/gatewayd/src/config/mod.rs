@@ -47,8 +47,8 @@ pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
 pub(crate) use secret::Secret;
 pub(crate) use security::{
-    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Login, Oauth,
-    Outgoing, Overflow, Owner, PinMode, Pins, Policy, Profile, Rates, Redaction, Rule, Security, Telemetry,
+    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Oauth, Outgoing,
+    Overflow, Owner, PinMode, Profile, Redaction, RedactionPattern, Rotation, Rule, Security, Telemetry,
     Through, Tls, TokenClient,
 };
 pub(crate) use stamp::{Stamp, Stamps};
@@ -236,6 +236,16 @@ impl Loading<'_> {
         let config = gateway::read(&reader, request);
         let Report { problems, notes, mut secret_variables, secrets, stamps } = reader.into_report();
         let files = self.stamps.into_iter().chain(stamps).collect();
+        let unusable = || {
+            let problem =
+                |(place, what): (&str, String)| Problem { place: place.to_owned(), what, hint: None };
+            crate::decisions::faults(&Config { secrets: secrets.clone(), ..config.clone() })
+                .into_iter()
+                .map(problem)
+                .collect()
+        };
+        // Of a configuration with problems nothing more can be said.
+        let problems = if problems.is_empty() { unusable() } else { problems };
         if !problems.is_empty() {
             return Attempt { outcome: Err(Problems(problems)), files };
         }

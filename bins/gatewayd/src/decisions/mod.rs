@@ -17,7 +17,7 @@ use gateway_pipeline::{
     pipeline::{Layer, Observers, Stages},
     policy::{Policy, PolicyStage},
     redaction::{Redact, RedactSettings, Redactor},
-    trace::{Tracer, otlp::OtlpExporter},
+    trace::otlp::OtlpExporter,
 };
 
 use crate::config::Config;

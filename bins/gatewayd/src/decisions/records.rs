@@ -11,7 +11,7 @@ pub(super) fn start(audit: &Audit, users: Users) -> anyhow::Result<Option<AuditL
         sinks.push(Box::new(FileSink::open(path, rotation(audit))?));
     }
     if audit.sinks.stdout && users == Users::Clients {
-        sinks.push(Box::new(StdoutSink::new()));
+        sinks.push(Box::new(StdoutSink::open()?));
     }
     if sinks.is_empty() && users == Users::Clients {
         bail!("records of calls go nowhere");
@@ -20,10 +20,8 @@ pub(super) fn start(audit: &Audit, users: Users) -> anyhow::Result<Option<AuditL
 }
 
 fn rotation(audit: &Audit) -> Rotation {
-    match audit.rotation {
-        Some(config::Rotation { max_bytes, keep }) => Rotation { max_bytes: Some(max_bytes as u64), keep },
-        None => Rotation::default(),
-    }
+    let config::Rotation { max_bytes, keep } = audit.rotation;
+    Rotation { max_bytes: max_bytes as u64, keep }
 }
 
 fn config(audit: &Audit) -> AuditConfig {

@@ -205,7 +205,7 @@ impl<'a> Scope<'a> {
         let (downstream, subject) = match &call.target {
             Target::Downstream { downstream, subject } => (Some(downstream), subject),
             Target::Exposed { view: View::Downstream(downstream), subject } => (Some(downstream), subject),
-            Target::Exposed { view: View::All, subject } => (None, subject),
+            Target::Exposed { view: View::All | View::Profile(_), subject } => (None, subject),
         };
         let tool = match subject {
             Subject::Tool { name, .. } => Some((downstream.cloned(), name.clone())),

@@ -115,7 +115,7 @@ impl<'a> Wanted<'a> {
         let (subject, downstream, is_exposed) = match target {
             Target::Downstream { downstream, subject } => (subject, Some(downstream), false),
             Target::Exposed { view: View::Downstream(name), subject } => (subject, Some(name), true),
-            Target::Exposed { view: View::All, subject } => (subject, None, true),
+            Target::Exposed { view: View::All | View::Profile(_), subject } => (subject, None, true),
         };
         Self { subject, downstream, is_exposed, is_watched, origin: None }
     }

@@ -72,7 +72,7 @@ fn of_downstream(error: &mut DownstreamError) -> Vec<&mut String> {
         | DownstreamFault::Ended { reason }
         | DownstreamFault::Handshake { reason }
         | DownstreamFault::Nonsense { reason }
-        | DownstreamFault::Credentials { reason }
+        | DownstreamFault::Credentials { reason, .. }
         | DownstreamFault::Broken { reason, .. } => vec![reason],
         DownstreamFault::TimedOut { .. }
         | DownstreamFault::TooLarge { .. }

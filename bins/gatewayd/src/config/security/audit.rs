@@ -6,7 +6,7 @@ use std::time::Duration;
 use figment::value::Value;
 
 use super::model::{Audit, Overflow, Rotation, Sinks};
-use crate::config::gateway::{GIB, HOUR, KIB, MANY};
+use crate::config::gateway::{GIB, HOUR, MANY, MIB};
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
 use crate::config::scalar::{self, count, duration, number, size};
@@ -45,11 +45,11 @@ pub(super) fn read(top: &mut Table<'_>) -> Option<Audit> {
     Some(audit)
 }
 
-fn rotation(mut table: Table<'_>) -> Option<Rotation> {
-    let max_bytes = table.read("max_bytes", size(64 * KIB..=1024 * GIB));
-    let keep = table.read("keep", count(1..=1000));
+fn rotation(mut table: Table<'_>) -> Rotation {
+    let max_bytes = table.read("max_bytes", size(0..=1024 * GIB)).unwrap_or(100 * MIB);
+    let keep = table.read("keep", count(1..=1000)).and_then(|keep| u32::try_from(keep).ok());
     table.finish();
-    max_bytes.map(|max_bytes| Rotation { max_bytes, keep: keep.unwrap_or(10) })
+    Rotation { max_bytes, keep: keep.unwrap_or(5) }
 }
 
 /// `"stdout"`, `"file:PATH"`, or both in an array.

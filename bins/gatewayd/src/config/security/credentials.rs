@@ -71,15 +71,15 @@ fn grant(item: &Item<'_>) -> Option<Grant> {
 fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
     match kind {
         Kind::File => {
-            let (header, prefix) = place(table);
+            let header = place(table);
             let path = required(table, "path").and_then(|item| item.parsed(scalar::path));
-            Some(Grant::File { header, prefix, path: path? })
+            Some(Grant::File { header, path: path? })
         }
         Kind::Command => {
-            let (header, prefix) = place(table);
+            let header = place(table);
             let argv = required(table, "command").as_ref().and_then(argv);
             let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
-            Some(Grant::Command { header, prefix, ttl, argv: argv? })
+            Some(Grant::Command { header, ttl, argv: argv? })
         }
         Kind::ClientCredentials => {
             let client = client(table);
@@ -91,19 +91,18 @@ fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
         }
         Kind::Exchange => {
             let client = client(table);
-            let with_actor = table.read("actor", scalar::flag).unwrap_or(false);
             if client.token_url.is_none() {
                 table.report(Fault::new("needs token_url: a caller's token goes nowhere else"));
             }
-            Some(Grant::Exchange { client, with_actor })
+            Some(Grant::Exchange { client })
         }
         Kind::OfGateway => Some(Grant::Interactive(Box::new(interactive(Owner::Gateway, table)))),
         Kind::OfUser => Some(Grant::Interactive(Box::new(interactive(Owner::User, table)))),
     }
 }
 
-/// In which header, and what stands before the value.
-fn place(table: &mut Table<'_>) -> (HeaderName, String) {
+/// In which header; in `Authorization` it is a bearer token.
+fn place(table: &mut Table<'_>) -> HeaderName {
     let header = table.read("header", |item| {
         let text = scalar::word(item)?;
         let name: HeaderName = text.parse().map_err(|_| Fault::new("is not a header's name"))?;
@@ -112,9 +111,7 @@ fn place(table: &mut Table<'_>) -> (HeaderName, String) {
             false => Ok(name),
         }
     });
-    let usual = if header.is_none() { "Bearer " } else { "" };
-    let prefix = table.read("prefix", scalar::text).unwrap_or_else(|| usual.to_owned());
-    (header.unwrap_or(header::AUTHORIZATION), prefix)
+    header.unwrap_or(header::AUTHORIZATION)
 }
 
 fn argv(item: &Item<'_>) -> Option<Vec<String>> {
@@ -141,7 +138,6 @@ fn client(table: &mut Table<'_>) -> TokenClient {
         token_url: table.read("token_url", secure),
         scopes: table.list("scopes", scalar::word).unwrap_or_default(),
         audience: table.read("audience", scalar::word),
-        resource: table.read("resource", scalar::word),
     }
 }
 
@@ -155,6 +151,8 @@ fn interactive(owner: Owner, table: &mut Table<'_>) -> Interactive {
         owner,
         client_metadata_url: table.read("client_metadata_url", secure),
         login: Login { command, redirect },
+        legacy_discovery: table.read("legacy_discovery", scalar::flag).unwrap_or(false),
+        loopback_issuers: table.read("loopback_issuers", scalar::flag).unwrap_or(false),
         store: table.read("store", scalar::path),
         store_key: table.take("store_key").and_then(|item| secret::read(&item)),
     }

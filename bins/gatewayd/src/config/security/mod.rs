@@ -17,13 +17,17 @@ mod tls;
 pub(super) use clients::read_all as clients;
 pub(super) use credentials::{FORWARD_HEADERS, read as credentials};
 pub(crate) use model::{
-    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Login, Methods,
-    Oauth, Outgoing, Overflow, Owner, PinMode, Pins, Policy, Profile, Rates, Redaction, RedactionPattern,
-    RequiredScopes, Rotation, Rule, Security, Sinks, Telemetry, Through, Tls, TokenClient,
+    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Oauth, Outgoing,
+    Overflow, Owner, PinMode, Profile, Redaction, RedactionPattern, Rotation, Rule, Security, Telemetry,
+    Through, Tls, TokenClient,
 };
 pub(super) use name::Downstreams;
 
-use super::reader::Table;
+use http::Uri;
+
+use super::problem::Fault;
+use super::reach;
+use super::reader::{Item, Table};
 
 /// The sections of the top level that belong here, but for clients.
 pub(super) fn read(
@@ -33,6 +37,7 @@ pub(super) fn read(
     accepting: bool,
 ) -> Security {
     Security {
+        public_url: top.read("public_url", public_url),
         key_header: clients::key_header(top),
         policy: policy::read(top.table("policy"), downstreams, clients),
         oauth: oauth::read(top),
@@ -43,5 +48,13 @@ pub(super) fn read(
         profiles: profiles::read_all(top.table("profiles"), downstreams),
         tls: tls::read(top),
         telemetry: telemetry::read(top),
+    }
+}
+
+fn public_url(item: &Item<'_>) -> Result<Uri, Fault> {
+    let url = reach::url(item)?;
+    match url.path() {
+        "" | "/" if url.query().is_none() => Ok(url),
+        _ => Err(Fault::new("has a path").hint("write scheme, host and port: \"https://gateway.example\"")),
     }
 }

@@ -11,6 +11,8 @@ use http::{HeaderName, Uri};
 /// All of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Security {
+    /// Where people reach the gateway, without a path.
+    pub(crate) public_url: Option<Uri>,
     /// Where a key may stand besides `Authorization`.
     pub(crate) key_header: Option<HeaderName>,
     pub(crate) policy: Policy,
@@ -154,7 +156,7 @@ pub(crate) struct Audit {
     pub(crate) overflow: Overflow,
     pub(crate) block_timeout: Duration,
     pub(crate) security_timeout: Duration,
-    pub(crate) rotation: Option<Rotation>,
+    pub(crate) rotation: Rotation,
 }
 
 /// Where records go; at least one.
@@ -174,9 +176,10 @@ pub(crate) enum Overflow {
 /// When a file of records is laid aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rotation {
+    /// 0: never.
     pub(crate) max_bytes: usize,
     /// How many old ones are kept.
-    pub(crate) keep: usize,
+    pub(crate) keep: u32,
 }
 
 /// What neither side is shown.
@@ -313,7 +316,7 @@ impl Grant {
     /// What the gateway is to an authorization server, if it is anything.
     pub(crate) fn client(&self) -> Option<&TokenClient> {
         match self {
-            Self::ClientCredentials(client) | Self::Exchange { client, .. } => Some(client),
+            Self::ClientCredentials(client) | Self::Exchange { client } => Some(client),
             Self::Interactive(interactive) => Some(&interactive.client),
             Self::File { .. } | Self::Command { .. } => None,
         }
@@ -324,13 +327,13 @@ impl Grant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// A file that is read again when it changes.
-    File { header: HeaderName, path: PathBuf, prefix: String },
+    File { header: HeaderName, path: PathBuf },
     /// What a program prints.
-    Command { header: HeaderName, argv: Vec<String>, prefix: String, ttl: Duration },
+    Command { header: HeaderName, argv: Vec<String>, ttl: Duration },
     /// OAuth client credentials.
     ClientCredentials(TokenClient),
     /// RFC 8693: the client's token for another.
-    Exchange { client: TokenClient, with_actor: bool },
+    Exchange { client: TokenClient },
     /// The authorization code flow.
     Interactive(Box<Interactive>),
 }
@@ -346,7 +349,6 @@ pub(crate) struct TokenClient {
     pub(crate) token_url: Option<Uri>,
     pub(crate) scopes: Vec<String>,
     pub(crate) audience: Option<String>,
-    pub(crate) resource: Option<String>,
 }
 
 /// Tokens that a person has to allow.
@@ -357,6 +359,10 @@ pub(crate) struct Interactive {
     /// An `https` URL where our client metadata is.
     pub(crate) client_metadata_url: Option<Uri>,
     pub(crate) login: Login,
+    /// Whether a server without metadata may be its own authorization server (2025-03-26).
+    pub(crate) legacy_discovery: bool,
+    /// Whether documents may name addresses of this machine: for development.
+    pub(crate) loopback_issuers: bool,
     pub(crate) store: Option<PathBuf>,
     pub(crate) store_key: Option<Secret>,
 }

@@ -54,7 +54,7 @@ fn records_have_the_published_defaults() {
     let audit = security.audit.unwrap();
     assert!(audit.sinks.stdout && audit.sinks.file.is_some_and(|path| path.is_absolute()));
     assert_eq!((audit.queue, audit.high_water, audit.flush_records), (10_000, 0.85, 100));
-    assert_eq!(audit.rotation.map(|rotation| (rotation.max_bytes, rotation.keep)), Some((1 << 20, 10)));
+    assert_eq!((audit.rotation.max_bytes, audit.rotation.keep), (1 << 20, 5));
 }
 
 #[test]

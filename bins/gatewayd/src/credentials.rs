@@ -1,0 +1,175 @@
+//! What downstreams are proved to who calls them, as the configuration has it.
+
+use std::{path::PathBuf, process::Stdio, sync::Arc};
+
+use anyhow::{Context as _, anyhow, bail};
+use gateway_credentials::{
+    All,
+    fixed::{CommandSource, FileSource, Fixed, Source},
+    forward::Forward,
+    oauth::{
+        ClientIdentity, FileStore, Mode, OauthConfig, OauthCredentials, SigningKey, StoreKey, TokenStore,
+        login as log_in,
+    },
+};
+use gateway_egress::{Credentials, Fetch};
+use http::{HeaderName, header};
+
+use crate::{
+    command,
+    config::{Config, Downstream, Grant, Interactive, Outgoing, Owner, Reach, Remote, TokenClient},
+};
+
+/// Those of one downstream; `None`: it gets fixed headers alone.
+///
+/// # Errors
+/// What cannot be used as it is written.
+pub(crate) fn of(
+    config: &Config,
+    downstream: &Downstream,
+    remote: &Remote,
+    fetch: &Arc<dyn Fetch>,
+) -> anyhow::Result<Option<Arc<dyn Credentials>>> {
+    let Outgoing { grant, forward } = &remote.outgoing;
+    let mut all: Vec<Arc<dyn Credentials>> = Vec::new();
+    if let Some(grant) = grant {
+        all.push(granted(config, downstream, remote, grant, fetch)?);
+    }
+    if !forward.is_empty() {
+        let own: Vec<_> = config.security.key_header.iter().cloned().collect();
+        all.push(Arc::new(Forward::new(forward.iter().map(HeaderName::as_str), &own)?));
+    }
+    Ok(match all.len() {
+        0 => None,
+        1 => all.pop(),
+        _ => Some(Arc::new(All(all))),
+    })
+}
+
+fn granted(
+    config: &Config,
+    downstream: &Downstream,
+    remote: &Remote,
+    grant: &Grant,
+    fetch: &Arc<dyn Fetch>,
+) -> anyhow::Result<Arc<dyn Credentials>> {
+    let (header, source) = match grant {
+        Grant::File { header, path } => (header, Source::File(FileSource::new(path))),
+        Grant::Command { header, argv, ttl } => {
+            let argv = argv.iter().map(Into::into).collect();
+            (header, Source::Command(CommandSource::new(argv).kept_for(*ttl)))
+        }
+        Grant::ClientCredentials(_) | Grant::Exchange { .. } | Grant::Interactive(_) => {
+            return Ok(Arc::new(oauth(config, downstream, remote, grant, fetch)?));
+        }
+    };
+    let fixed = match *header == header::AUTHORIZATION {
+        true => Fixed::bearer(source),
+        false => Fixed::header(header.as_str(), source),
+    };
+    Ok(Arc::new(fixed?))
+}
+
+fn oauth(
+    config: &Config,
+    downstream: &Downstream,
+    remote: &Remote,
+    grant: &Grant,
+    fetch: &Arc<dyn Fetch>,
+) -> anyhow::Result<OauthCredentials> {
+    let (mode, client, interactive) = match grant {
+        Grant::ClientCredentials(client) => (Mode::ClientCredentials, client, None),
+        Grant::Exchange { client } => (Mode::Exchange, client, None),
+        Grant::Interactive(interactive) => {
+            (mode(config, interactive), &interactive.client, Some(&**interactive))
+        }
+        Grant::File { .. } | Grant::Command { .. } => {
+            bail!("these credentials are not of an authorization server")
+        }
+    };
+    let TokenClient { issuer, token_url, scopes, audience, .. } = client;
+    let oauth = OauthConfig {
+        client: identity(client, interactive)?,
+        scopes: scopes.clone(),
+        issuer: issuer.clone(),
+        token_url: token_url.as_ref().map(ToString::to_string),
+        audience: audience.clone(),
+        redirect: interactive
+            .and_then(|interactive| interactive.login.redirect.as_ref())
+            .map(ToString::to_string),
+        legacy_discovery: interactive.is_some_and(|interactive| interactive.legacy_discovery),
+        loopback_issuers: interactive.is_some_and(|interactive| interactive.loopback_issuers),
+        ..OauthConfig::new(downstream.name.as_str(), &remote.url.to_string(), mode)
+    };
+    Ok(OauthCredentials::new(oauth, fetch.clone(), store(interactive)?)?)
+}
+
+fn mode(config: &Config, interactive: &Interactive) -> Mode {
+    match interactive.owner {
+        Owner::Gateway => Mode::Gateway,
+        Owner::User => Mode::PerUser { base: format!("{}/connect", config.public_url()) },
+    }
+}
+
+fn identity(client: &TokenClient, interactive: Option<&Interactive>) -> anyhow::Result<ClientIdentity> {
+    let metadata_url = interactive.and_then(|interactive| interactive.client_metadata_url.as_ref());
+    Ok(ClientIdentity {
+        id: client.client_id.clone(),
+        secret: client.client_secret.clone(),
+        key: client.private_key.as_ref().map(SigningKey::from_pem).transpose()?,
+        metadata_url: metadata_url.map(ToString::to_string),
+    })
+}
+
+/// Tokens that nobody has to allow are fetched anew; the others are kept on the disk.
+fn store(interactive: Option<&Interactive>) -> anyhow::Result<Arc<dyn TokenStore>> {
+    let Some(interactive) = interactive else {
+        return Ok(Arc::new(gateway_credentials::oauth::MemoryStore::default()));
+    };
+    let folder = interactive.store.clone().or_else(usual_store);
+    let folder =
+        folder.ok_or_else(|| anyhow!("there is no HOME; say where tokens are kept with `auth.store`"))?;
+    let key = interactive.store_key.clone().map_or(StoreKey::Generated, StoreKey::Given);
+    let store = FileStore::open(&folder, &key);
+    Ok(Arc::new(store.with_context(|| format!("tokens cannot be kept in {}", folder.display()))?))
+}
+
+fn usual_store() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    Some(state.or_else(home)?.join("gatewayd/tokens"))
+}
+
+/// Has the operator allow the gateway to use a downstream. Gives what to say about it.
+///
+/// # Errors
+/// It is no downstream that somebody logs in at, or was not allowed.
+pub(crate) async fn login(config: &Config, name: &str, fetch: Arc<dyn Fetch>) -> anyhow::Result<String> {
+    let downstream = config.downstreams.iter().find(|downstream| downstream.name.as_str() == name);
+    let Some(downstream) = downstream else { bail!("there is no downstream `{name}` in the configuration") };
+    let Reach::Url(remote) = &downstream.reach else { bail!("downstream `{name}` has no url to log in at") };
+    let Some(grant @ Grant::Interactive(interactive)) = &remote.outgoing.grant else {
+        bail!("downstream `{name}` needs no login; auth = {{ type = \"oauth\" }} would");
+    };
+    if interactive.owner == Owner::User {
+        bail!("each user of `{name}` logs in by a page of the gateway, which calls send them to");
+    }
+    let credentials = oauth(config, downstream, remote, grant, &fetch)?;
+    let report = log_in(&credentials, |url| open(interactive, url)).await?;
+    let lasting =
+        if report.is_renewable { "it is renewed by itself" } else { "log in again when it has ended" };
+    Ok(format!("logged in to {name} at {}; {lasting}", report.issuer))
+}
+
+/// Shows a page to the operator: no shell reads its address.
+fn open(interactive: &Interactive, url: &str) {
+    command::say(format_args!("open this page to log in: {url}"));
+    let usual = [if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned()];
+    let argv = interactive.login.command.as_deref().unwrap_or(&usual);
+    let Some((program, arguments)) = argv.split_first() else { return };
+    let mut child = std::process::Command::new(program);
+    child.args(arguments).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Err(error) = child.spawn() {
+        tracing::debug!(program, %error, "no browser");
+    }
+}
