@@ -88,7 +88,8 @@ impl Open {
         let is_full = self.is_regular && self.rotation.is_due(self.size, lines.len());
         let rotated = if is_full { self.rotate() } else { Ok(()) };
         let outcome = write_out(&self.file, lines);
-        rotated.and(self.settle(lines, outcome))
+        let written = self.settle(lines, outcome);
+        rotated.and(written)
     }
 
     /// Removes from `lines` what stands in the file, after so much was written.
