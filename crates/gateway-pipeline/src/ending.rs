@@ -109,11 +109,6 @@ impl<'a> Ending<'a> {
             may_have_run: true,
         }
     }
-
-    /// Whether it was found out what the caller named: what is not known may be any text.
-    pub(crate) fn is_known(&self) -> bool {
-        self.decision.is_allowed() || self.downstream.is_some()
-    }
 }
 
 /// What was noted. Where nothing was, the end of the call tells: whatever was answered, or reached a downstream, was

@@ -54,15 +54,8 @@ impl Clients {
     pub(super) fn label(&self, caller: &Caller) -> Arc<str> {
         let issuer = caller.issuer_and_subject().map(|(issuer, _)| issuer);
         let name = caller.client_name().or(issuer).unwrap_or("anonymous");
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        match known.get(name) {
-            Some(label) => label.clone(),
-            None if known.len() >= self.limit => self.other.clone(),
-            None => {
-                drop(known);
-                self.learn(name)
-            }
-        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        known.unwrap_or_else(|| self.learn(name))
     }
 
     fn learn(&self, name: &str) -> Arc<str> {

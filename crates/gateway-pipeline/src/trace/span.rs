@@ -12,7 +12,7 @@ pub struct Span {
     pub context: TraceContext,
     /// The span that it is part of; `None`: it is the first of its trace.
     pub parent: Option<u64>,
-    /// The method, and the name of what was called if there is such a thing: there are few of them.
+    /// The method, and the name of what was called if that is allowed: any other may be any text.
     pub name: String,
     /// When it began, by the wall clock.
     pub start: SystemTime,

@@ -146,7 +146,8 @@ impl Drop for OpenSpan<'_> {
 impl About {
     fn span(&self, ending: &Ending<'_>) -> Span {
         let Purpose { method, name } = Purpose::of(&self.subject);
-        let label = match name.filter(|_| ending.is_known()) {
+        // What is not allowed may be any text.
+        let label = match name.filter(|_| ending.decision.is_allowed()) {
             Some(name) => format!("{method} {}", cut(name)),
             None => cut(method).to_owned(),
         };

@@ -87,11 +87,17 @@ impl Open {
     fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
         let is_full = self.is_regular && self.rotation.is_due(self.size, lines.len());
         let rotated = if is_full { self.rotate() } else { Ok(()) };
-        let (written, result) = write_out(&self.file, lines);
+        let outcome = write_out(&self.file, lines);
+        let written = self.settle(lines, outcome);
+        rotated.and(written)
+    }
+
+    /// Removes from `lines` what stands in the file, after so much was written.
+    fn settle(&mut self, lines: &mut Vec<u8>, (written, result): (usize, io::Result<()>)) -> io::Result<()> {
         let kept = if self.is_regular && result.is_err() { self.cut(&lines[..written]) } else { written };
         self.size += number(kept);
         lines.drain(..kept);
-        rotated.and(result)
+        result
     }
 
     /// Takes the beginning of a line back from the end of the file. How much stands there then of what was written.
@@ -176,6 +182,20 @@ mod tests {
             assert_eq!(open.cut(begun.as_bytes()), whole, "{begun:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), left, "{begun:?}");
         }
+    }
+
+    #[test]
+    fn what_was_taken_back_is_left_to_be_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let mut open = Open::new(path.clone(), Rotation::default()).unwrap();
+        let mut lines = b"a\nbc\n".to_vec();
+        (&open.file).write_all(b"a\nb").unwrap();
+        let full = || Err(io::ErrorKind::StorageFull.into());
+        assert!(open.settle(&mut lines, (3, full())).is_err());
+        assert_eq!((&*lines, open.size), (&b"bc\n"[..], 2));
+        open.write(&mut lines).unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), lines.len(), open.size), ("a\nbc\n", 0, 5));
     }
 
     #[test]
