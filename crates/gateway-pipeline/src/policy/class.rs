@@ -70,7 +70,7 @@ impl Class {
 
 impl Snapshot {
     pub(super) fn new(config: &PolicyConfig, numbers: Arc<AtomicU64>) -> Result<Self, PolicyFaults> {
-        let (pinned, remembered) = (config.pinned.clone(), config.remembered.max(1));
+        let (pinned, remembered) = (config.pinned.clone(), config.remembered);
         Ok(Self { rules: Rules::compile(config)?, pinned, remembered, known: Mutex::default(), numbers })
     }
 

@@ -1,6 +1,6 @@
 //! From what the operator wrote to what is decided by. Every fault is found, not only the first (P-10).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     caller::{Callers, Claim},
@@ -206,13 +206,8 @@ fn fault_of(pattern: &str) -> Option<PolicyFault> {
 }
 
 /// What is equal for clients with the same lists, whatever their order.
-fn same(client: &ClientRules) -> [Vec<&String>; 2] {
-    [&client.allow, &client.deny].map(|list| {
-        let distinct: HashSet<_> = list.iter().collect();
-        let mut sorted: Vec<_> = distinct.into_iter().collect();
-        sorted.sort_unstable();
-        sorted
-    })
+fn same(client: &ClientRules) -> [BTreeSet<&String>; 2] {
+    [&client.allow, &client.deny].map(|list| list.iter().collect())
 }
 
 fn names_of(patterns: &[String]) -> Names {

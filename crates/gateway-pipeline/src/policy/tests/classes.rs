@@ -150,6 +150,18 @@ fn who_has_been_remembered_keeps_the_class() {
 }
 
 #[test]
+fn classes_are_bounded_though_one_caller_has_many() {
+    let scoped = |scope: &str| Who { scopes: Some(texts(&[scope])), ..Who::default() };
+    let rules = ["a", "b", "c"].map(|scope| rule(Effect::Allow, scoped(scope), names(&["*"])));
+    let policy = Policy::new(&PolicyConfig { remembered: 2, ..config(Vec::new(), rules.to_vec()) }).unwrap();
+    let of = |scope: &str| class(&policy, &user("i", "ann", &[scope], "{}"));
+    let (a, b) = (of("a"), of("b"));
+    assert_eq!((of("a"), of("b")), (a, b));
+    let c = of("c");
+    assert!(of("a") > c, "it begins anew with the third");
+}
+
+#[test]
 fn deciding_is_safe_while_rules_change() {
     let rules = |allow: &[&str]| config(vec![client("desk", allow, &[])], Vec::new());
     let policy = Policy::new(&rules(&["f__a", "f__both"])).unwrap();

@@ -43,6 +43,9 @@ fn a_client_may_do_what_its_lists_say_and_deny_wins() {
     desk(&["files__*"], &[], "files2__read", Default);
     desk(&["files__r??d"], &[], "files__read", Allowed);
     desk(&["files__r??d"], &[], "files__red", Default);
+    desk(&["f?les__r*"], &[], "files__read", Allowed);
+    desk(&["f?les__r*"], &[], "files__write", Default);
+    desk(&["*les__*"], &[], "files__read", Allowed);
     desk(&["*__read"], &[], "web__read", Allowed);
     desk(&["*__read"], &[], "web__write", Default);
     desk(&["*"], &["files__write"], "files__write", Denied);
