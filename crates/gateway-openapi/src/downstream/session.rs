@@ -4,8 +4,11 @@ use async_trait::async_trait;
 use gateway_domain::{
     CallerError, DownstreamFault, DownstreamSession, Era, Error, Exchange, InternalError, JsonError,
     JsonKind, ListKind, ListPage, Outcome, Params, PeerError, PeerInfo, RawJson, RawObject, Session, Subject,
+    Visit,
 };
-use tokio::sync::watch;
+use gateway_egress::CredentialError;
+use http::{HeaderName, HeaderValue};
+use tokio::{sync::watch, time::timeout};
 
 use super::{api::Api, loaded::Loaded};
 use crate::engine::CallContext;
@@ -43,7 +46,20 @@ impl ApiSession {
         DownstreamFault::Closed.during(&self.api.config.name)
     }
 
-    async fn call_tool(&self, name: &str, params: &Params) -> Result<Outcome, Error> {
+    /// Whether there is something to prove the call with: if there is not, that is no result of a tool, and a user may
+    /// be able to mend it.
+    async fn have_credentials(&self, exchange: &Exchange) -> Result<(), Error> {
+        let Some(credentials) = &self.api.config.executor.outbound else { return Ok(()) };
+        let limit = self.api.config.executor.timeout;
+        let fault = match timeout(limit, credentials.headers(exchange.incoming.as_deref())).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => lacking(error),
+            Err(_) => DownstreamFault::TimedOut { after: limit },
+        };
+        Err(fault.before(&self.api.config.name))
+    }
+
+    async fn call_tool(&self, name: &str, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         let loaded = self.api.load().await.map_err(|fault| fault.before(&self.api.config.name))?;
         let Some(tool) = loaded.tool(name) else {
             return failed(INVALID_PARAMS, &format!("Unknown tool: {name}"));
@@ -52,13 +68,24 @@ impl ApiSession {
             Ok(arguments) => arguments,
             Err(reason) => return failed(INVALID_PARAMS, &reason),
         };
-        let context = CallContext::default();
+        self.have_credentials(exchange).await?;
+        let context = CallContext::with_headers(trace(exchange)).with_incoming(exchange.incoming.clone());
         tokio::select! {
             biased;
             closed = self.closed() => Err(closed),
             result = tool.call(&arguments, &context) => Ok(Outcome::Complete(result)),
         }
     }
+}
+
+/// Where a call stands in its trace, if it does in one (W3C Trace Context).
+fn trace(exchange: &Exchange) -> Vec<(HeaderName, HeaderValue)> {
+    let Some(trace) = &exchange.trace else { return Vec::new() };
+    let headers = [("traceparent", Some(trace.to_string())), ("tracestate", trace.state.clone())];
+    let header = |(name, value): (&'static str, Option<String>)| {
+        Some((HeaderName::from_static(name), HeaderValue::try_from(value?).ok()?))
+    };
+    headers.into_iter().filter_map(header).collect()
 }
 
 /// `params.arguments`; empty if there are none. Or why they cannot be taken.
@@ -71,6 +98,15 @@ fn arguments(params: &Params) -> Result<RawObject, String> {
             _ => "`arguments` must be an object".to_owned(),
         }),
     }
+}
+
+fn lacking(error: CredentialError) -> DownstreamFault {
+    let reason = error.to_string();
+    let visit = match error {
+        CredentialError::Unavailable { .. } => None,
+        CredentialError::Visit { url, id, message } => Some(Box::new(Visit { url, id, message })),
+    };
+    DownstreamFault::Credentials { reason, visit }
 }
 
 fn failed(code: i64, message: &str) -> Result<Outcome, Error> {
@@ -97,12 +133,12 @@ impl DownstreamSession for ApiSession {
         &self.peer
     }
 
-    async fn call(&self, subject: &Subject, params: &Params, _: &Exchange) -> Result<Outcome, Error> {
+    async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
         if !self.is_open() {
             return Err(DownstreamFault::Closed.before(&self.api.config.name));
         }
         match subject {
-            Subject::Tool { name, .. } => self.call_tool(name, params).await,
+            Subject::Tool { name, .. } => self.call_tool(name, params, exchange).await,
             _ => failed(METHOD_NOT_FOUND, "Method not found"),
         }
     }

@@ -186,9 +186,12 @@ pub(crate) async fn call(
     params: &str,
 ) -> Result<Outcome, Error> {
     let params = Params { object: RawObject::parse(params.to_owned()).unwrap(), meta: None };
+    session.call(&subject, &params, &quiet()).await
+}
+
+pub(crate) fn quiet() -> Exchange {
     let key = SessionKey::Legacy { id: "s".into() };
-    let exchange = Exchange::quiet(Era::Modern, key, ClientCapabilities::none());
-    session.call(&subject, &params, &exchange).await
+    Exchange::quiet(Era::Modern, key, ClientCapabilities::none())
 }
 
 /// Lets so much time pass that everything that looks now and then has looked. For paused clocks.

@@ -15,6 +15,9 @@ pub struct ExecutorConfig {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What its security schemes are fed from. Default none.
     pub credentials: Arc<Credentials>,
+    /// What requests prove themselves with whatever the API's schemes are; its headers go before all others. A request
+    /// that is refused with 401 or 403 is made once more if there are others then. Default none.
+    pub outbound: Option<Arc<dyn gateway_egress::Credentials>>,
     /// How long a call may take, with its credentials and the whole answer. Default 30 s.
     pub timeout: Duration,
 }
@@ -27,6 +30,7 @@ impl ExecutorConfig {
             client,
             headers: Vec::new(),
             credentials: Arc::default(),
+            outbound: None,
             timeout: Duration::from_secs(30),
         }
     }
@@ -41,6 +45,7 @@ impl fmt::Debug for ExecutorConfig {
             .field("client", &self.client)
             .field("headers", &headers)
             .field("credentials", &self.credentials)
+            .field("outbound", &self.outbound)
             .field("timeout", &self.timeout)
             .finish()
     }

@@ -1,6 +1,7 @@
 //! One call of the API: credentials, request, answer.
 
 mod config;
+mod outbound;
 mod reading;
 mod retry_after;
 
@@ -107,12 +108,10 @@ impl Executor {
         inputs.check(arguments)?;
         let extras = self.extras(operation, until, terms.timeout).await?;
         let base = &self.config.base;
-        let request = request::build(base, operation, inputs, arguments, &extras, context.headers())?;
         let late = CallError::TimedOut { after: terms.timeout };
-        let response = match timeout_at(until, self.config.client.send(request)).await {
-            Ok(answered) => answered.map_err(CallError::Upstream)?,
-            Err(_) => return Err(late.into()),
-        };
+        let asking =
+            self.ask(context, |headers| request::build(base, operation, inputs, arguments, &extras, headers));
+        let response = timeout_at(until, asking).await.unwrap_or_else(|_| Err(late.clone()))?;
         let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
             self.config.credentials.reject(&extras);
