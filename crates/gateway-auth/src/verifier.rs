@@ -169,16 +169,13 @@ impl fmt::Debug for Verifier {
 /// Nothing of a token but a digest of its name.
 fn log(outcome: &Result<Arc<Verified>, Failure>) {
     match outcome {
-        Ok(verified) if tracing::enabled!(tracing::Level::DEBUG) => {
-            let id = verified.id.as_deref().map(|id| u64::from_be_bytes(first_eight(&sha256(id.as_bytes()))));
-            tracing::debug!(token = id.map(|id| format!("{id:016x}")), "a token is good");
-        }
-        Ok(_) => {}
+        Ok(verified) => tracing::debug!(token = verified.id.as_deref().map(hashed), "a token is good"),
         Err(Failure::Bad(reason)) => tracing::debug!(reason = reason.code(), "a token is refused"),
         Err(Failure::Unknown(reason)) => tracing::debug!(%reason, "a token cannot be checked"),
     }
 }
 
-fn first_eight(hash: &[u8; 32]) -> [u8; 8] {
-    std::array::from_fn(|index| hash.get(index).copied().unwrap_or_default())
+/// The first eight bytes of a digest, in hexadecimal digits.
+fn hashed(id: &str) -> String {
+    sha256(id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -78,7 +78,7 @@ impl PublicKey {
             Kind::P384 => (48, &ECDSA_P384_SHA384_FIXED),
             Kind::Rsa | Kind::Ed25519 => return None,
         };
-        if x.len() != length || y.len() != length {
+        if [x.len(), y.len()] != [length; 2] {
             return None;
         }
         let point = [&[4], x, y].concat();
