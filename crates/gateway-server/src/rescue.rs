@@ -359,6 +359,14 @@ impl Refusal {
     }
 }
 
+fn limited(error: &CallerError, retry_in: Duration) -> Verdict {
+    let status = StatusCode::TOO_MANY_REQUESTS;
+    let mut verdict = Verdict::new(status, code::INTERNAL_ERROR, "rate_limited", error.to_string());
+    verdict.more = format!(r#","retryAfterMs":{}"#, whole_millis(retry_in));
+    verdict.hint = Hint::RetryIn(retry_in);
+    verdict.retryable()
+}
+
 /// Of all scopes that are needed, what to say.
 fn insufficient(scopes: &[String]) -> Verdict {
     let text = CallerError::InsufficientScope { scopes: scopes.to_vec() }.to_string();
@@ -443,13 +451,7 @@ fn caller(error: &CallerError) -> Verdict {
             let status = StatusCode::TOO_MANY_REQUESTS;
             Verdict::new(status, code::INTERNAL_ERROR, "caller_overloaded", error.to_string()).retryable()
         }
-        CallerError::RateLimited { retry_in, .. } => {
-            let status = StatusCode::TOO_MANY_REQUESTS;
-            let mut verdict = Verdict::new(status, code::INTERNAL_ERROR, "rate_limited", error.to_string());
-            verdict.more = format!(r#","retryAfterMs":{}"#, whole_millis(*retry_in));
-            verdict.hint = Hint::RetryIn(*retry_in);
-            verdict.retryable()
-        }
+        CallerError::RateLimited { retry_in, .. } => limited(error, *retry_in),
         CallerError::InsufficientScope { scopes } => insufficient(scopes),
         CallerError::Unrecorded { executed } => {
             let status = StatusCode::SERVICE_UNAVAILABLE;

@@ -24,7 +24,7 @@ use crate::{
 ///
 /// # Errors
 /// The answer to a request that is no handshake.
-pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Client, Answer> {
+pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Client, Box<Answer>> {
     let params = &request.params.object;
     let declared = match params.get("capabilities") {
         None => Some(RawObject::empty()),
@@ -41,7 +41,7 @@ pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Client, Answ
     let answer = failed(&CallerError::InvalidParams { reason: reason.to_owned() }.into(), &request.id);
     visit.edge.answered(method::INITIALIZE, Era::Legacy, &answer);
     visit.refused(request, answer.kind);
-    Err(answer)
+    Err(answer.into())
 }
 
 /// The result of a handshake.

@@ -32,6 +32,12 @@ pub(crate) enum Reply {
     Conversation(Conversation),
 }
 
+impl From<Box<Answer>> for Reply {
+    fn from(answer: Box<Answer>) -> Self {
+        Self::Message(*answer)
+    }
+}
+
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         Self::Message(answer)

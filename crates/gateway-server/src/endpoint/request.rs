@@ -86,16 +86,9 @@ pub(crate) fn call(
     manner: &Manner<'_>,
     permit: Permit,
     entry: Option<Entry>,
-) -> Result<InProgress, Answer> {
+) -> Result<InProgress, Box<Answer>> {
     let Request { id, method, params } = request;
-    let unfit = |unfit, params: &Params| {
-        let answer = match unfit {
-            Unfit::Params(error) => failed_towards(&CallerError::into(error), manner.era(), &id),
-            Unfit::Header(refusal) => Refusal::answer(&refusal, manner.era(), Some(&id)),
-        };
-        visit.turned_away(Some((&method, params)), answer.kind);
-        answer
-    };
+    let unfit = |unfit, params: &Params| Box::new(turned_away(visit, manner, (&id, &method, params), unfit));
     let subject = check(visit, &method, &params, manner).map_err(|error| unfit(error, &params))?;
     let token = meta::progress_token(params.meta.as_ref()).filter(|_| visit.streams);
     let log_level = manner.log_level.filter(|_| visit.streams);
@@ -152,6 +145,21 @@ pub(crate) fn call(
         unfinished
     };
     Ok(InProgress { answer: Box::pin(answer), events })
+}
+
+/// The answer to a request that does not become a call, which is told of.
+fn turned_away(
+    visit: &Visit,
+    manner: &Manner<'_>,
+    (id, method, params): (&RequestId, &str, &Params),
+    unfit: Unfit,
+) -> Answer {
+    let answer = match unfit {
+        Unfit::Params(error) => failed_towards(&error.into(), manner.era(), id),
+        Unfit::Header(refusal) => refusal.answer(manner.era(), Some(id)),
+    };
+    visit.turned_away(Some((method, params)), answer.kind);
+    answer
 }
 
 /// Makes the call, and goes on with it as long as its client has answers for what it asks.

@@ -42,7 +42,7 @@ pub(crate) fn modern(
     request: &Request,
     manner: &Manner<'_>,
     entry: Option<Entry>,
-) -> Result<Conversation, Answer> {
+) -> Result<Conversation, Box<Answer>> {
     let opened = open(visit, request, manner, entry);
     let kind = opened.as_ref().err().map_or("ok", |answer| answer.kind);
     if opened.is_err() {
@@ -57,16 +57,16 @@ fn open(
     request: &Request,
     manner: &Manner<'_>,
     entry: Option<Entry>,
-) -> Result<Conversation, Answer> {
+) -> Result<Conversation, Box<Answer>> {
     let id = request.id.clone();
-    let filter = Filter::read(request).map_err(|error| failed(&error.into(), &id))?;
+    let filter = Filter::read(request).map_err(|error| Box::new(failed(&error.into(), &id)))?;
     if filter.names_tasks && manner.declared.extension(meta::TASKS).is_none() {
-        return Err(failed(&tasks_required().into(), &id));
+        return Err(failed(&tasks_required().into(), &id).into());
     }
     if !visit.streams {
-        return Err(Refusal::NotAcceptable.answer(Era::Modern, Some(&id)));
+        return Err(Refusal::NotAcceptable.answer(Era::Modern, Some(&id)).into());
     }
-    let place = Place::take(visit).map_err(|refusal| refusal.answer(Era::Modern, Some(&id)))?;
+    let place = Place::take(visit).map_err(|refusal| Box::new(refusal.answer(Era::Modern, Some(&id))))?;
     let stdio = entry.is_some();
     let limit = visit.rules.config.limits.subscriptions_per_listen;
     // Taken now, so that no change between here and the first look is missed.

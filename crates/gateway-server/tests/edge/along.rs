@@ -36,7 +36,9 @@ async fn exchange(server: &Served, headers: &[(&str, &str)], meta: &str) -> Exch
 async fn nothing_comes_along_unless_somebody_needs_it() {
     type Change = fn(&mut ServerConfig);
     let ann = [("Authorization", "Bearer ann"), ("X-Tenant", "t"), ("x-tenant", "u"), ("X-Other", "o")];
-    let rows: [(Change, Option<(bool, &[&str])>); 4] = [
+    // Whether the token does, and the values of headers.
+    type Along = Option<(bool, &'static [&'static str])>;
+    let rows: [(Change, Along); 4] = [
         (|_| {}, None),
         (|config| config.passes_incoming = true, Some((false, &[]))),
         (|config| config.forward_headers = vec!["x-tenant".parse().unwrap()], Some((false, &["t", "u"]))),
@@ -104,6 +106,7 @@ async fn a_trace_goes_on_from_the_message_or_else_from_the_headers() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn each_refusal_before_a_call_is_told_once() {
     let server = start(|config| config.clients = vec![ClientKey::new("desk", "k")]).await;
     let modern = |method: &str, more: &str| {

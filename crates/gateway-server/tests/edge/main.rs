@@ -21,6 +21,10 @@ mod listen;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
+mod matrix;
+#[cfg(test)]
 mod modern;
 #[cfg(test)]
 mod requests;
