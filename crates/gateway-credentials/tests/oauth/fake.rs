@@ -103,7 +103,7 @@ impl Fetch for Fake {
                 if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
             })
         };
-        let (status, text) = found.unwrap_or((404, "nothing".to_owned()));
+        let (status, text) = found.unwrap_or_else(|| (404, "nothing".to_owned()));
         let status = StatusCode::from_u16(status).unwrap();
         Ok(Answer { status, headers: HeaderMap::new(), body: Bytes::from(text) })
     }
