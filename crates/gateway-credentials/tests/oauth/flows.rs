@@ -1,8 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
-use gateway_credentials::oauth::{MemoryStore, Mode, OauthConfig, OauthError};
+use bytes::Bytes;
+use gateway_credentials::oauth::{MemoryStore, Mode, OauthConfig, OauthError, Probe};
 use gateway_domain::{Caller, Grants, Incoming};
 use gateway_egress::{CredentialError, Credentials as _, Named, Reaction};
+use http::HeaderMap;
 
 use crate::fake::{
     Fake, ISSUER, METADATA, PRM, REGISTER, SERVER, TOKEN, credentials, log_in, metadata, parameters, refuse,
@@ -228,6 +230,48 @@ async fn discovery_looks_in_order() {
         "https://issuer.example/t/.well-known/openid-configuration",
     ];
     assert_eq!(looked, expected);
+}
+
+#[tokio::test]
+async fn a_login_asks_the_server_first_what_it_wants() {
+    let place = "https://server.example/elsewhere.json";
+    let rows = [
+        (401, format!(r#"Bearer resource_metadata="{place}", scope="asked""#), Some(place), Some("asked")),
+        (401, "Bearer".to_owned(), None, Some("listed")),
+        (200, "{}".to_owned(), None, Some("listed")),
+    ];
+    for (status, said, looked, scope) in rows {
+        let fake = Fake::usual();
+        let metadata = |scope: &str| {
+            format!(
+                r#"{{"resource":"{SERVER}","authorization_servers":["{ISSUER}"],"scopes_supported":["{scope}"]}}"#
+            )
+        };
+        fake.document(PRM, &metadata("listed"));
+        fake.document(place, &metadata("elsewhere"));
+        fake.posts(SERVER, &[(status, &said)]);
+        let mut config = config();
+        config.probe = Some(Probe { headers: HeaderMap::new(), body: Bytes::from_static(b"{}") });
+        let (report, url) = log_in(&credentials(config, &fake), GOOD).await;
+        report.unwrap();
+        assert_eq!(parameters(&url.unwrap()).get("scope").map(String::as_str), scope);
+        assert_eq!(fake.seen()[0].url, SERVER);
+        assert_eq!(fake.seen()[1].url, looked.unwrap_or(PRM));
+    }
+}
+
+#[tokio::test]
+async fn a_place_for_metadata_must_be_https() {
+    let fake = Fake::usual();
+    fake.posts(SERVER, &[(401, r#"Bearer resource_metadata="http://169.254.169.254/x""#)]);
+    let mut config = config();
+    config.probe = Some(Probe { headers: HeaderMap::new(), body: Bytes::new() });
+    let error = log_in(&credentials(config, &fake), GOOD).await.0.unwrap_err();
+    assert_eq!(
+        error,
+        OauthError::Undiscovered("the server names a place for its metadata that is not https")
+    );
+    assert_eq!(fake.seen().len(), 1);
 }
 
 #[tokio::test]
