@@ -34,7 +34,7 @@ class Expectations:
         self.exceptions = [KnownFailure(**entry) for entry in content.pop("exception", [])]
         self.suite: str = content.pop("suite")
         self._not_scored: dict[str, list[str]] = content.pop("not_scored")
-        # Section (server, client, tasks, features) to scenario to the revisions that have it.
+        # Section (server, client, auth, tasks, features) to scenario to the revisions that have it.
         self.sections: dict[str, dict[str, list[str]]] = content
 
     def scenarios(self, section: str, revision: str) -> list[str]:

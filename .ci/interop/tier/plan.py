@@ -9,6 +9,7 @@ from threading import Lock
 
 from . import check_servers, check_workflows, gateway
 from .check_apis import Apis
+from .check_auth import Auth
 from .check_clients import Clients, Target
 from .check_commands import Commands
 from .check_conformance import DIRECT, LEGS, TASK_LEGS, Conformance, Leg
@@ -60,6 +61,7 @@ class Plan:
             "tasks": self._tasks,
             "servers": self._through,
             "client": self._suite_client,
+            "auth": self._auth,
             "features": self._features,
             "workflows": self._workflows,
             "api": self._apis,
@@ -194,6 +196,11 @@ class Plan:
         for leg in CLIENT_LEGS:
             if self._binary or not leg.gateway:
                 yield from client.jobs(leg)
+
+    def _auth(self) -> list[Callable[[], None]]:
+        if not self._binary:
+            return []
+        return Auth(self._suite(), self._report, self.expectations, self._installed, self._binary).jobs()
 
     def _features(self) -> list[Callable[[], None]]:
         scratch = self._report.logs / "features"

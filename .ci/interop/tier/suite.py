@@ -46,11 +46,12 @@ class Suite:
         results, _, _ = self._run(f"server-{name}", arguments, 3 * SCENARIO_MS / 1000)
         return _problem(results, f"server-{scenario}")
 
-    def client(self, name: str, command: str, revision: str, scenario: str, env: dict[str, str]) -> str | None:
-        """One scenario in client mode: the suite starts its mock server and then the command with its address."""
-        arguments = ["client", "--command", command, "--spec-version", revision, "--scenario", scenario]
-        arguments += ["--timeout", str(CLIENT_MS)]
-        results, code, _ = self._run(f"client-{name}-{revision}", arguments, 1.5 * CLIENT_MS / 1000, env)
+    def client(self, name: str, command: str, revision: str | None, scenario: str, env: dict[str, str]):
+        """One scenario in client mode, its problem or None: the suite starts its mock server and then the command with its
+        address. Without a revision it is one of an extension."""
+        arguments = ["client", "--command", command, "--scenario", scenario, "--timeout", str(CLIENT_MS)]
+        arguments += ["--spec-version", revision] if revision else []
+        results, code, _ = self._run(f"client-{name}-{revision or 'extension'}", arguments, 1.5 * CLIENT_MS / 1000, env)
         # A warning is about what a client should do, which the gateway does.
         problem = _problem(results, scenario, ("FAILURE", "WARNING"))
         return problem or (None if code == 0 else f"exit code {code} (see {results})")

@@ -3,6 +3,7 @@ table says is what the other rows check."""
 
 from collections.abc import Callable
 
+from .check_auth import MODES, PREFIX
 from .check_conformance import LEGS, TASK_LEGS
 from .check_features import CLIENTS, FACES, legs
 from .check_suite_client import CLIENT_LEGS
@@ -45,7 +46,10 @@ SDK 1, which has the handshake revisions alone, so it is {legacy} here{pinned}."
 PINNED_TEXT = "; *pinned* is the modern one spoken to in 2026-07-28 alone: cross era"
 CLIENT_TEXT = """\
 The suite's mock server as the only downstream, the official Python SDK as the client in front: what is judged is the
-gateway as a client. The client has the mock's era, or the other one. `auth/*` is not run yet."""
+gateway as a client. The client has the mock's era, or the other one."""
+AUTH_TEXT = """\
+The suite's `auth/*`: its mock server and its authorization servers, at which the operator has authorized the gateway
+with `gatewayd login`. *extension* are those of the extension `oauth-client-credentials`, which need no login."""
 TASKS_TEXT = "In front of a server made with FastMCP's tasks extension."
 FEATURES_TEXT = """\
 The official SDKs complete an elicitation, a sampling, a question for roots, a progress, a cancellation, a subscription and
@@ -63,7 +67,7 @@ class Table:
     def text(self) -> str:
         parts = [INTRODUCTION.format(version=self._expectations.suite)]
         parts += [self._server(revision) for revision in (LEGACY, MODERN, "2025-06-18", "2025-03-26")]
-        parts += [self._client(), self._tasks(), self._features()]
+        parts += [self._client(), self._auth(), self._tasks(), self._features()]
         parts.append(
             "## Exceptions\n\n" + "\n".join(f"{n}. {reason}" for n, reason in enumerate(self._reasons, 1)) + "\n"
         )
@@ -109,6 +113,14 @@ class Table:
         names = self._expectations.scenarios
         rows = [row(revision, scenario) for revision in (LEGACY, MODERN) for scenario in names("client", revision)]
         return _section("Client", CLIENT_TEXT, ["revision", "scenario", "direct", "same era", "cross era"], rows)
+
+    def _auth(self) -> str:
+        names = self._expectations.scenarios
+        pairs = [(revision, name) for revision in MODES for name in names("auth", revision)]
+        rows = [
+            [revision, self._name(name, revision), self._cell(f"auth/{revision}/{name}")] for revision, name in pairs
+        ]
+        return _section("Authorization", AUTH_TEXT, ["revision", "scenario", "through the gateway"], rows)
 
     def _tasks(self) -> str:
         def row(scenario: str) -> list[str]:
@@ -158,9 +170,10 @@ def check_current(expectations: Expectations) -> None:
 
 def check_scored(expectations: Expectations, suite: Suite) -> None:
     """The suite's own sets of what a revision requires are in the package; ours must be the same."""
-    for mode in ("server", "client"):
+    for mode in ("server", "client", "auth"):
         for revision in (LEGACY, MODERN):
-            theirs = {name for name in suite.scored(mode, revision) if not name.startswith("auth/")}
+            theirs = suite.scored("client" if mode == "auth" else mode, revision)
+            theirs = {name.removeprefix(PREFIX) for name in theirs if name.startswith(PREFIX) == (mode == "auth")}
             names = expectations.scenarios(mode, revision)
             ours = {name for name in names if expectations.is_scored(name, revision)}
             if not theirs or theirs != ours:

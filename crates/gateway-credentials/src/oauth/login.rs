@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use gateway_domain::Secret;
+use gateway_egress::EgressError;
 use http::{HeaderValue, Method, header};
 use tokio::time::Instant;
 
@@ -48,7 +49,17 @@ impl Shared {
         let place = Place { address: server, named: self.checked.trust.named(server), part: "server" };
         let mut headers = probe.headers.clone();
         headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
-        let answer = self.wire.send(place, Method::POST, headers, Bytes::clone(&probe.body)).await?;
+        let answer = match self.wire.send(place, Method::POST, headers, Bytes::clone(&probe.body)).await {
+            Ok(answer) => answer,
+            // Whatever it is, it is no refusal.
+            Err(OauthError::Unreachable {
+                cause: EgressError::TooLarge { .. } | EgressError::TimedOut { .. },
+                ..
+            }) => {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         if matches!(answer.status.as_u16(), 401 | 403) {
             let values: Vec<_> = answer.headers.get_all(header::WWW_AUTHENTICATE).iter().cloned().collect();
             self.heard().hear(BearerChallenge::read(&values));

@@ -59,6 +59,7 @@ const MOST_CONNECTIONS: usize = 16;
 /// Bytes of a request's head.
 const LONGEST_HEAD: usize = 16 * 1024;
 const HEAD_TIME: Duration = Duration::from_secs(10);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Receiver {
     /// Listens where the redirect URI says, or at a port that is free.
@@ -95,8 +96,13 @@ async fn accept(listener: TcpListener, path: String, answers: mpsc::Sender<(Stri
             connections.join_next().await;
         }
         while connections.try_join_next().is_some() {}
-        let Ok((connection, _)) = listener.accept().await else { continue };
-        connections.spawn(serve(connection, path.clone(), answers.clone()));
+        match listener.accept().await {
+            Ok((connection, _)) => {
+                connections.spawn(serve(connection, path.clone(), answers.clone()));
+            }
+            // It is out of descriptors, or the like, which passes.
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
     }
 }
 

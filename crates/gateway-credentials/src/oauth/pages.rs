@@ -32,7 +32,7 @@ pub trait ProveUser: Send + Sync + fmt::Debug {
 }
 
 /// What a browser asks for.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PageRequest<'a> {
     /// GET or POST.
     pub method: &'a Method,
@@ -51,7 +51,7 @@ pub struct PageRequest<'a> {
 }
 
 /// What a browser is answered.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PageAnswer {
     /// The status.
     pub status: StatusCode,
@@ -277,6 +277,23 @@ impl UserPages for ConnectPages {
 impl fmt::Debug for ConnectPages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectPages").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+/// No more than where to: the rest holds keys and codes.
+impl fmt::Debug for PageRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageRequest")
+            .field("method", self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The status alone: the rest is for one browser.
+impl fmt::Debug for PageAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageAnswer").field("status", &self.status).finish_non_exhaustive()
     }
 }
 

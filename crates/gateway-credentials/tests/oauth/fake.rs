@@ -103,9 +103,13 @@ impl Fetch for Fake {
                 if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
             })
         };
-        let (status, text) = found.unwrap_or((404, "nothing".to_owned()));
+        let (status, text) = found.unwrap_or_else(|| (404, "nothing".to_owned()));
         let status = StatusCode::from_u16(status).unwrap();
-        Ok(Answer { status, headers: HeaderMap::new(), body: Bytes::from(text) })
+        let mut headers = HeaderMap::new();
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_str(&text).unwrap());
+        }
+        Ok(Answer { status, headers, body: Bytes::from(text) })
     }
 }
 

@@ -1,14 +1,12 @@
-//! The gateway as a client of authorization servers, rule by rule (protocol.md §18.3).
-
 use std::{sync::Arc, time::Duration};
 
-use gateway_credentials::oauth::{MemoryStore, Mode, OauthConfig, OauthError};
+use bytes::Bytes;
+use gateway_credentials::oauth::{MemoryStore, Mode, OauthConfig, OauthError, Probe};
 use gateway_domain::{Caller, Grants, Incoming};
 use gateway_egress::{CredentialError, Credentials as _, Named, Reaction};
+use http::HeaderMap;
 
-mod fake;
-
-use fake::{
+use crate::fake::{
     Fake, ISSUER, METADATA, PRM, REGISTER, SERVER, TOKEN, credentials, log_in, metadata, parameters, refuse,
     token, with_store,
 };
@@ -132,110 +130,76 @@ async fn an_answer_to_another_state_ends_nothing() {
     assert!(fake.bodies(TOKEN).is_empty());
 }
 
+/// Nobody is sent anywhere unless it is all right.
+async fn check(fake: &Arc<Fake>, error: Option<OauthError>, what: &str) {
+    let (report, url) = log_in(&credentials(config(), fake), GOOD).await;
+    assert_eq!(report.err(), error, "{what}");
+    assert_eq!(url.is_some(), error.is_none(), "{what}");
+}
+
 #[tokio::test]
-async fn metadata_is_believed_only_about_itself() {
-    let prm = |fake: &Fake, resource: &str| {
-        fake.document(PRM, &format!(r#"{{"resource":"{resource}","authorization_servers":["{ISSUER}"]}}"#));
-    };
-    let rows: &[(&str, &dyn Fn(&Fake), Option<OauthError>)] = &[
-        ("usual", &|_| {}, None),
-        ("the resource is above the server", &|fake| prm(fake, "https://server.example"), None),
-        ("another resource", &|fake| prm(fake, "https://evil.example/mcp"), Some(OauthError::OtherResource)),
-        ("a sibling", &|fake| prm(fake, "https://server.example/mcp2"), Some(OauthError::OtherResource)),
+async fn metadata_of_a_server_is_believed_only_about_itself() {
+    let rows = [
+        (SERVER, ISSUER, None),
+        ("https://server.example", ISSUER, None),
+        ("https://evil.example/mcp", ISSUER, Some(OauthError::OtherResource)),
+        ("https://server.example/mcp2", ISSUER, Some(OauthError::OtherResource)),
+        ("https://server.example/mcp/below", ISSUER, Some(OauthError::OtherResource)),
+        ("server", ISSUER, Some(OauthError::OtherResource)),
         (
-            "another issuer",
-            &|fake| fake.document(METADATA, &metadata("https://evil.example", "")),
-            Some(OauthError::OtherIssuer),
-        ),
-        (
-            "a slash more",
-            &|fake| fake.document(METADATA, &metadata("https://issuer.example/", "")),
-            Some(OauthError::OtherIssuer),
-        ),
-        (
-            "the second document is its own",
-            &|fake| {
-                fake.document(METADATA, &metadata("https://evil.example", ""));
-                fake.document(
-                    "https://issuer.example/.well-known/openid-configuration",
-                    &metadata(ISSUER, ""),
-                );
-            },
-            None,
-        ),
-        (
-            "no PKCE",
-            &|fake| fake.document(METADATA, &metadata(ISSUER, "").replace("S256", "plain")),
-            Some(OauthError::NoPkce),
-        ),
-        (
-            "an endpoint without TLS",
-            &|fake| {
-                fake.document(
-                    METADATA,
-                    &metadata(ISSUER, "")
-                        .replace("https://issuer.example/token", "http://issuer.example/token"),
-                )
-            },
-            Some(OauthError::Undiscovered("an endpoint is not https")),
-        ),
-        (
-            "an endpoint that is no web address",
-            &|fake| {
-                fake.document(
-                    METADATA,
-                    &metadata(ISSUER, "")
-                        .replace("https://issuer.example/authorize", "javascript:alert(1)//"),
-                )
-            },
-            Some(OauthError::Malformed("URL")),
-        ),
-        (
-            "an endpoint elsewhere",
-            &|fake| {
-                fake.document(
-                    METADATA,
-                    &metadata(ISSUER, "")
-                        .replace("https://issuer.example/authorize", "https://login.example/a?b=c"),
-                );
-            },
-            None,
-        ),
-        (
-            "an issuer without TLS",
-            &|fake| {
-                fake.document(
-                    PRM,
-                    &format!(r#"{{"resource":"{SERVER}","authorization_servers":["http://127.0.0.1:1"]}}"#),
-                )
-            },
+            SERVER,
+            "http://127.0.0.1:1",
             Some(OauthError::Undiscovered("the authorization server is not https")),
         ),
         (
-            "no registration",
-            &|fake| fake.document(METADATA, &metadata(ISSUER, "").replace("registration_endpoint", "x")),
-            Some(OauthError::NoClient),
+            SERVER,
+            "https://nobody.example",
+            Some(OauthError::Undiscovered("the authorization server has no metadata")),
         ),
-        (
-            "registration is refused",
-            &|fake| {
-                fake.posts(REGISTER, &[(400, r#"{"error":"invalid_redirect_uri","error_description":"x"}"#)])
-            },
-            Some(OauthError::RegistrationRefused { code: "invalid_redirect_uri".into() }),
-        ),
-        (
-            "no metadata of the server",
-            &|fake| fake.remove(PRM),
-            Some(OauthError::Undiscovered("the server has no protected resource metadata: configure issuer")),
-        ),
+        (SERVER, "https://a@issuer.example", Some(OauthError::Malformed("URL"))),
     ];
-    for (what, change, error) in rows {
+    for (resource, issuer, error) in rows {
         let fake = Fake::usual();
-        change(&fake);
-        let (report, url) = log_in(&credentials(config(), &fake), GOOD).await;
-        assert_eq!(report.err(), *error, "{what}");
-        assert_eq!(url.is_some(), error.is_none(), "{what}: nobody is sent anywhere");
+        fake.document(PRM, &format!(r#"{{"resource":"{resource}","authorization_servers":["{issuer}"]}}"#));
+        check(&fake, error, &format!("{resource} {issuer}")).await;
     }
+    let fake = Fake::usual();
+    fake.remove(PRM);
+    let nothing = "the server has no protected resource metadata: configure issuer";
+    check(&fake, Some(OauthError::Undiscovered(nothing)), "no metadata").await;
+}
+
+#[tokio::test]
+async fn metadata_of_an_issuer_is_believed_only_about_itself() {
+    let rows = [
+        (r#""https://issuer.example","#, r#""https://evil.example","#, Some(OauthError::OtherIssuer)),
+        (r#""https://issuer.example","#, r#""https://issuer.example/","#, Some(OauthError::OtherIssuer)),
+        ("S256", "plain", Some(OauthError::NoPkce)),
+        ("code_challenge_methods_supported", "x", Some(OauthError::NoPkce)),
+        ("registration_endpoint", "x", Some(OauthError::NoClient)),
+        (r#""none","client_secret_basic""#, r#""tls_client_auth""#, Some(OauthError::NoClientAuthentication)),
+        (TOKEN, "http://issuer.example/token", Some(OauthError::Undiscovered("an endpoint is not https"))),
+        ("https://issuer.example/authorize", "javascript:alert(1)//", Some(OauthError::Malformed("URL"))),
+        ("https://issuer.example/authorize", "https://login.example/a?b=c", None),
+    ];
+    for (found, instead, error) in rows {
+        let fake = Fake::usual();
+        fake.document(METADATA, &metadata(ISSUER, "").replace(found, instead));
+        check(&fake, error, instead).await;
+    }
+    let fake = Fake::usual();
+    fake.document(METADATA, &metadata("https://evil.example", ""));
+    fake.document("https://issuer.example/.well-known/openid-configuration", &metadata(ISSUER, ""));
+    check(&fake, None, "the second document is its own").await;
+}
+
+#[tokio::test]
+async fn a_refused_registration_is_said_to_be_one() {
+    let fake = Fake::usual();
+    fake.posts(REGISTER, &[(400, r#"{"error":"invalid_redirect_uri","error_description":"x"}"#)]);
+    check(&fake, Some(OauthError::RegistrationRefused { code: "invalid_redirect_uri".into() }), "").await;
+    fake.posts(REGISTER, &[(503, "busy")]);
+    check(&fake, Some(OauthError::RegistrationRefused { code: "503".into() }), "").await;
 }
 
 #[tokio::test]
@@ -266,6 +230,48 @@ async fn discovery_looks_in_order() {
         "https://issuer.example/t/.well-known/openid-configuration",
     ];
     assert_eq!(looked, expected);
+}
+
+#[tokio::test]
+async fn a_login_asks_the_server_first_what_it_wants() {
+    let place = "https://server.example/elsewhere.json";
+    let rows = [
+        (401, format!(r#"Bearer resource_metadata="{place}", scope="asked""#), Some(place), Some("asked")),
+        (401, "Bearer".to_owned(), None, Some("listed")),
+        (200, "{}".to_owned(), None, Some("listed")),
+    ];
+    for (status, said, looked, scope) in rows {
+        let fake = Fake::usual();
+        let metadata = |scope: &str| {
+            format!(
+                r#"{{"resource":"{SERVER}","authorization_servers":["{ISSUER}"],"scopes_supported":["{scope}"]}}"#
+            )
+        };
+        fake.document(PRM, &metadata("listed"));
+        fake.document(place, &metadata("elsewhere"));
+        fake.posts(SERVER, &[(status, &said)]);
+        let mut config = config();
+        config.probe = Some(Probe { headers: HeaderMap::new(), body: Bytes::from_static(b"{}") });
+        let (report, url) = log_in(&credentials(config, &fake), GOOD).await;
+        report.unwrap();
+        assert_eq!(parameters(&url.unwrap()).get("scope").map(String::as_str), scope);
+        assert_eq!(fake.seen()[0].url, SERVER);
+        assert_eq!(fake.seen()[1].url, looked.unwrap_or(PRM));
+    }
+}
+
+#[tokio::test]
+async fn a_place_for_metadata_must_be_https() {
+    let fake = Fake::usual();
+    fake.posts(SERVER, &[(401, r#"Bearer resource_metadata="http://169.254.169.254/x""#)]);
+    let mut config = config();
+    config.probe = Some(Probe { headers: HeaderMap::new(), body: Bytes::new() });
+    let error = log_in(&credentials(config, &fake), GOOD).await.0.unwrap_err();
+    assert_eq!(
+        error,
+        OauthError::Undiscovered("the server names a place for its metadata that is not https")
+    );
+    assert_eq!(fake.seen().len(), 1);
 }
 
 #[tokio::test]
