@@ -1,4 +1,5 @@
-use gateway_egress::{EgressError, Named, read_url};
+use gateway_egress::{Connector, ConnectorConfig, EgressError, Named, Schemes, read_url};
+use tower_service::Service as _;
 
 use crate::support::{Canary, Names, egress, get};
 
@@ -233,5 +234,23 @@ async fn an_open_port_and_a_closed_one_are_told_alike() {
         (Named::ByOperator, "loop.example"),
     ] {
         assert_eq!(told(named, host, canary.port()).await, told(named, host, closed).await);
+    }
+}
+
+#[tokio::test]
+async fn a_connector_serves_its_schemes_only() {
+    let canary = Canary::at("127.0.0.1:0").await;
+    let config = |schemes| ConnectorConfig { schemes, ..ConnectorConfig::default() };
+    let uri: http::Uri = format!("http://{}/", canary.addr).parse().unwrap();
+    // Without any certificate of the system's there is none.
+    if let Ok(mut secure) = Connector::new(&config(Schemes::Https)) {
+        assert!(secure.call(uri.clone()).await.is_err());
+        assert_eq!(canary.connections(), 0);
+    }
+    for (schemes, connections) in [(Schemes::Http, 1), (Schemes::Any, 2)] {
+        let connection = Connector::new(&config(schemes)).unwrap().call(uri.clone()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        assert_eq!(canary.connections(), connections);
+        drop(connection);
     }
 }

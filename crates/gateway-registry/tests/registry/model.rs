@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering::SeqCst};
 
-use gateway_domain::{ClientCapabilities, DownstreamFault, DownstreamSession, Era, SessionProfile};
+use gateway_domain::{DownstreamFault, DownstreamSession, Era, SessionProfile};
 use gateway_registry::{Pool, PoolConfig, Pooled, Stats};
 use proptest::prelude::*;
 
@@ -111,11 +111,7 @@ async fn run(pool: &Pool<Fake>, fake: &Fake, steps: Vec<Step>) -> Result<(), Tes
     for step in steps {
         match &step {
             Step::Acquire(era) => {
-                let profile = SessionProfile {
-                    era: *era,
-                    capabilities: ClientCapabilities::none(),
-                    ..SessionProfile::default()
-                };
+                let profile = SessionProfile { era: *era, ..SessionProfile::default() };
                 match (pool.acquire(&profile).await, model.acquire(*era)) {
                     (Ok(session), Ok(expected)) => {
                         prop_assert_eq!(number(&session), expected);

@@ -13,7 +13,7 @@ use super::{KEPT_BYTES, KEPT_EVENTS};
 pub struct Relay(Mutex<State>);
 
 enum State {
-    Open(Exchange),
+    Open(Box<Exchange>),
     Parked(Kept),
 }
 
@@ -39,7 +39,7 @@ impl Kept {
 impl Relay {
     /// The events go to this exchange, as far as it wants them.
     pub fn new(exchange: &Exchange) -> Self {
-        Self(Mutex::new(State::Open(exchange.clone())))
+        Self(Mutex::new(State::Open(Box::new(exchange.clone()))))
     }
 
     /// Passes an event on or keeps it. Returns whether it was taken; what is not wanted was not.
@@ -62,7 +62,7 @@ impl Relay {
     pub fn resume(&self, exchange: &Exchange) {
         let mut state = self.state();
         // Under the lock, so that nothing overtakes.
-        if let State::Parked(kept) = std::mem::replace(&mut *state, State::Open(exchange.clone())) {
+        if let State::Parked(kept) = std::mem::replace(&mut *state, State::Open(Box::new(exchange.clone()))) {
             for event in kept.events {
                 pass(exchange, event);
             }
