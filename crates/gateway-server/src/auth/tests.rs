@@ -120,6 +120,9 @@ fn where_a_certificate_is_all_that_is_needed_each_is_somebody_of_its_own() {
     let with_clients = ServerConfig { clients: vec![ClientKey::new("desk", "k")], ..required };
     let gone = authority.gone_in(&authority.followed_by(&with_clients));
     assert!(gone.iter().any(|principal| Arc::ptr_eq(principal, &somebody)));
+    let late = authority.user(&Caller::client("late")).unwrap();
+    assert!(late.is_revoked() && !authority.has(&late.caller), "these rules are of the past");
+    assert!(authority.has(&somebody.caller));
 }
 
 #[test]
@@ -235,4 +238,33 @@ fn who_comes_by_rules_of_the_past_keeps_nothing() {
 fn counts_stop_at_their_limit() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     assert_eq!([take(&count, 2), take(&count, 2), take(&count, 2)], [true, true, false]);
+}
+
+struct Nobody;
+
+#[async_trait::async_trait]
+impl gateway_domain::TokenVerifier for Nobody {
+    async fn verify(&self, _: &str, _: &gateway_domain::View) -> Result<Caller, gateway_domain::TokenError> {
+        Err(gateway_domain::TokenError::Invalid { reason: "x" })
+    }
+}
+
+#[test]
+fn a_user_stays_as_long_as_tokens_of_its_issuer_are_taken() {
+    let with = |issuer: &str| {
+        let oauth = crate::OauthConfig::new(Arc::new(Nobody), "https://gw.example/mcp", issuer);
+        ServerConfig { oauth: Some(oauth), ..config(&[]) }
+    };
+    for (name, next, stays) in [
+        ("the same", with("https://a"), true),
+        ("another issuer", with("https://b"), false),
+        ("no tokens", config(&[ClientKey::new("desk", "k")]), false),
+    ] {
+        let before = Authority::new(&with("https://a"));
+        let ann = before.user(&user("ann")).unwrap();
+        let after = before.followed_by(&next);
+        assert_eq!(after.has(&user("ann")), stays, "{name}");
+        let gone = before.gone_in(&after);
+        assert_eq!(gone.iter().any(|gone| Arc::ptr_eq(gone, &ann)), !stays, "{name}");
+    }
 }

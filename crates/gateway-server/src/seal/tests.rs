@@ -113,6 +113,8 @@ fn nobody_is_taken_for_another_who_is_called_alike() {
         Caller::client(""),
         Caller::client("ann at https://a"),
         user("https://a", "ann"),
+        user("ann at https://a", ""),
+        user("", ""),
         user("https://b", "ann"),
         user("https://a", "bob"),
         user("b at c", "a"),

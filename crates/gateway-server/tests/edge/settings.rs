@@ -183,3 +183,22 @@ async fn what_would_be_refused_at_start_changes_nothing() {
     assert_eq!(status(&desk).await, 401, "keys are still asked for");
     assert_eq!(status(&desk.with_header("authorization", "Bearer k")).await, 200);
 }
+
+#[tokio::test]
+async fn a_key_is_replaced_while_both_are_good() {
+    let server = start(|config| config.clients = vec![ClientKey::new("desk", "k")]).await;
+    let with = |clients: Vec<ClientKey>| gateway_server::ServerConfig { clients, ..config() };
+    let old = client(&server, Speaks::legacy(), "k");
+    old.shake_hands().await.unwrap();
+    let new = client(&server, Speaks::legacy(), "k-2");
+    new.use_session(old.session().as_deref());
+    assert_eq!((status(&old).await, status(&new).await), (200, 401));
+    server.settings.replace(with(vec![ClientKey::new("desk", "k").with_key("k-2")])).unwrap();
+    assert_eq!((status(&old).await, status(&new).await), (200, 200), "both name the owner of the session");
+    server.settings.replace(with(vec![ClientKey::new("desk", "k-2")])).unwrap();
+    assert_eq!((status(&old).await, status(&new).await), (401, 200), "the session goes on with the new one");
+    server.settings.replace(with(vec![ClientKey::new("desk", "k-3")])).unwrap();
+    let other = client(&server, Speaks::legacy(), "k-3");
+    other.use_session(old.session().as_deref());
+    assert_eq!((status(&new).await, status(&other).await), (401, 404), "with the last key it ends");
+}
