@@ -2,16 +2,17 @@
 //!
 //! **For**: listing every downstream at the same time, tools, prompts, resources and templates, whatever one of
 //! them does; fitting names and building one immutable snapshot that is swapped whole; pages that are rendered
-//! once per generation; to each caller what the rules allow, and profiles, which are parts of it; change events when
-//! what is visible differs; what all can do as one server; and
-//! *resolve*, which turns what a client names into a downstream's own words, and what that says back
+//! once per generation; to each caller what the rules allow, and profiles, which are parts of it; change events
+//! when what is visible differs; what all can do as one server; and *resolve*, which turns what a client names into a downstream's own words, and what that says back
 //! (design §4, §5).
 //!
-//! **Must not know**: how a session is made or carried, HTTP, who the caller is beyond its identity, what the rules are.
+//! **Must not know**: how a session is made or carried, HTTP, who the caller is beyond its identity, what the
+//! rules are.
 //!
 //! [`LiveCatalog`] implements the edge's [`Directory`](gateway_domain::Directory); [`Resolve`] is a
 //! dispatcher around the one that owns the sessions, and a
-//! [`Subscriptions`](gateway_domain::Subscriptions) around the one that watches resources. [`Listings`] is all that is asked of the latter.
+//! [`Subscriptions`](gateway_domain::Subscriptions) around the one that watches resources.
+//! [`Listings`] is all that is asked of whoever owns the sessions.
 //! [`CatalogBuilder`] takes who decides ([`gateway_domain::Decider`]), who looks at what is listed ([`Screen`]), and
 //! [`Profile`]s. [`ListStore`] is where lists are kept so that they need not be read again; replicas can share one.
 //!

@@ -138,8 +138,8 @@ impl LiveCatalog {
         self.shared.renew_all();
     }
 
-    /// Asks the [`crate::Screen`] about everything again that was listed, since its verdicts are others now; clients are told of what
-    /// that changes. Blocks for as long as the screen takes.
+    /// Asks the [`crate::Screen`] about everything again that was listed, since its verdicts are others now; clients are
+    /// told of what that changes. Blocks for as long as the screen takes.
     pub fn rescreen(&self) {
         self.shared.rescreen();
     }

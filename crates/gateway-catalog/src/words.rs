@@ -8,7 +8,8 @@ use crate::{
     uris::{self, TRACE},
 };
 
-/// Puts what a downstream said into the words of a client on `/mcp` or a profile: URIs that would lead elsewhere are marked.
+/// Puts what a downstream said into the words of a client on `/mcp` or a profile:
+/// URIs that would lead elsewhere are marked.
 pub(crate) struct Words {
     shared: Arc<Shared>,
     caller: Caller,

@@ -79,7 +79,7 @@ impl Run {
     }
 
     /// Takes the caller as the request proves it that brought the last answers: steps call with what it is granted now.
-    pub(crate) fn prove(&mut self, caller: Caller) {
+    pub(crate) fn prove(&self, caller: Caller) {
         self.shared.prove(caller);
     }
 

@@ -38,8 +38,8 @@ impl ListKind {
 /// What is offered to clients, as the edge sees it.
 #[async_trait]
 pub trait Directory: Send + Sync {
-    /// One page of a list, as clients of the exchange's era can read it: what the caller may use. Waits, bounded, for downstreams
-    /// that are still starting. A downstream whose lists are not for everybody is asked in that exchange's
+    /// One page of a list, as clients of the exchange's era can read it: what the caller may use. Waits, bounded, for
+    /// downstreams that are still starting. A downstream whose lists are not for everybody is asked in that exchange's
     /// session (G-10).
     ///
     /// # Errors
@@ -63,8 +63,8 @@ pub trait Directory: Send + Sync {
         self.offer(view).await
     }
 
-    /// A tool by the name clients are shown; `None` if there is none, or the caller may not call it. Of downstreams whose
-    /// list is not for everybody, only what this session was shown lately is known.
+    /// A tool by the name clients are shown; `None` if there is none, or the caller may not call it. Of downstreams
+    /// whose list is not for everybody, only what this session was shown lately is known.
     fn tool(
         &self,
         view: &View,
