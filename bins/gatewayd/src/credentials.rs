@@ -8,12 +8,12 @@ use gateway_credentials::{
     fixed::{CommandSource, FileSource, Fixed, Source},
     forward::Forward,
     oauth::{
-        ClientIdentity, FileStore, Mode, OauthConfig, OauthCredentials, SigningKey, StoreKey, TokenStore,
-        login as log_in,
+        ClientIdentity, FileStore, Mode, OauthConfig, OauthCredentials, Probe, SigningKey, StoreKey,
+        TokenStore, login as log_in,
     },
 };
 use gateway_egress::{Credentials, Fetch};
-use http::{HeaderName, header};
+use http::{HeaderName, HeaderValue, header};
 
 use crate::{
     command,
@@ -94,11 +94,10 @@ fn oauth(
         issuer: issuer.clone(),
         token_url: token_url.as_ref().map(ToString::to_string),
         audience: audience.clone(),
-        redirect: interactive
-            .and_then(|interactive| interactive.login.redirect.as_ref())
-            .map(ToString::to_string),
+        redirect: interactive.and_then(|interactive| interactive.redirect.as_ref()).map(ToString::to_string),
         legacy_discovery: interactive.is_some_and(|interactive| interactive.legacy_discovery),
         loopback_issuers: interactive.is_some_and(|interactive| interactive.loopback_issuers),
+        probe: Some(probe()),
         ..OauthConfig::new(downstream.name.as_str(), &remote.url.to_string(), mode)
     };
     Ok(OauthCredentials::new(oauth, fetch.clone(), store(interactive)?)?)
@@ -155,17 +154,34 @@ pub(crate) async fn login(config: &Config, name: &str, fetch: Arc<dyn Fetch>) ->
         bail!("each user of `{name}` logs in by a page of the gateway, which calls send them to");
     }
     let credentials = oauth(config, downstream, remote, grant, &fetch)?;
-    let report = log_in(&credentials, |url| open(interactive, url)).await?;
+    let report = log_in(&credentials, |url| open(config, url)).await?;
     let lasting =
         if report.is_renewable { "it is renewed by itself" } else { "log in again when it has ended" };
     Ok(format!("logged in to {name} at {}; {lasting}", report.issuer))
 }
 
+/// A list of tools, which every server has and no server gives to those who have to prove who they are. One that does
+/// not know the revision refuses it no less.
+fn probe() -> Probe {
+    const BODY: &str = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"#,
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#
+    );
+    let headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/list"),
+    ];
+    let field = |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+    Probe { headers: headers.into_iter().map(field).collect(), body: BODY.into() }
+}
+
 /// Shows a page to the operator: no shell reads its address.
-fn open(interactive: &Interactive, url: &str) {
+fn open(config: &Config, url: &str) {
     command::say(format_args!("open this page to log in: {url}"));
     let usual = [if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned()];
-    let argv = interactive.login.command.as_deref().unwrap_or(&usual);
+    let argv = config.security.login.as_deref().unwrap_or(&usual);
     let Some((program, arguments)) = argv.split_first() else { return };
     let mut child = std::process::Command::new(program);
     child.args(arguments).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -37,7 +37,7 @@ const REFUSED: usize = 64;
 /// How much is read at a time.
 const READ: usize = 16 << 10;
 
-/// Serves one client until `reader` ends or `shutdown` is ready; then streams end and requests in flight
+/// Serves one client, which is `caller`, until `reader` ends or `shutdown` is ready; then streams end and requests in flight
 /// are answered, at most for the drain time or, after the end of `reader`, until `shutdown` is ready. Those
 /// that are not are told that the gateway shuts down, within a second. Of the configuration, clients, tokens, TLS,
 /// hosts, origins, addresses and the version of HTTP have no meaning here.
@@ -50,6 +50,7 @@ const READ: usize = 16 << 10;
 pub async fn serve<R, W>(
     config: ServerConfig,
     ports: Ports,
+    caller: Caller,
     reader: R,
     writer: W,
     shutdown: impl Future<Output = ()>,
@@ -61,7 +62,7 @@ where
     let edge = Edge::new(Rules::of_one_client(config), ports);
     let rules = edge.rules();
     // One client at the other end, to whom the limits for one caller apply.
-    let principal = Principal::new(Caller::anonymous());
+    let principal = Principal::new(caller);
     let (mouth, messages) = mpsc::channel(WAITING);
     let mut writing = JoinSet::new();
     writing.spawn(write(messages, writer));

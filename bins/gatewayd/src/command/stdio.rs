@@ -25,7 +25,7 @@ pub(super) async fn run(
     let reloader = Reloader::new(start, gateway.topology(), None, None);
     let (ports, reload) = (gateway.ports(), reloader.run(hangup, terminal));
     let served = command::beside(reload, stop, async |stop| {
-        gateway_server::stdio::serve(config, ports, input, output, stop).await
+        gateway_server::stdio::serve(config, ports, caller, input, output, stop).await
     });
     let served = served.await;
     gateway.close().await;

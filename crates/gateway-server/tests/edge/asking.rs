@@ -460,7 +460,14 @@ async fn over_stdio_questions_and_answers_are_lines() {
     let (_, ports) = asker();
     let (mut input, reader) = tokio::io::duplex(1 << 16);
     let (output, writer) = tokio::io::duplex(1 << 16);
-    let served = tokio::spawn(stdio::serve(config(), ports, reader, writer, std::future::pending()));
+    let served = tokio::spawn(stdio::serve(
+        config(),
+        ports,
+        gateway_domain::Caller::anonymous(),
+        reader,
+        writer,
+        std::future::pending(),
+    ));
     let mut lines = BufReader::new(output).lines();
     let request = |id: u64, tool: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{}}}"#, call(tool))

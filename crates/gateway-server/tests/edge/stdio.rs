@@ -31,7 +31,14 @@ fn start(configure: impl FnOnce(&mut ServerConfig)) -> Client {
     let (output, writer) = tokio::io::duplex(1 << 20);
     let (stop, stopped) = oneshot::channel();
     let shutdown = async { drop(stopped.await) };
-    let served = tokio::spawn(stdio::serve(config, world.ports(), reader, writer, shutdown));
+    let served = tokio::spawn(stdio::serve(
+        config,
+        world.ports(),
+        gateway_domain::Caller::anonymous(),
+        reader,
+        writer,
+        shutdown,
+    ));
     Client { world, lines: BufReader::new(output).lines(), input, stop: Some(stop), served }
 }
 

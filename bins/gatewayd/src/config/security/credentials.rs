@@ -5,7 +5,7 @@ use std::time::Duration;
 use figment::value::Value;
 use http::{HeaderName, Uri, header};
 
-use super::model::{Grant, Interactive, Login, Outgoing, Owner, TokenClient};
+use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient};
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
@@ -19,19 +19,25 @@ pub(in crate::config) const FORWARD_HEADERS: &str = "forward_headers";
 enum Kind {
     File,
     Command,
-    ClientCredentials,
-    Exchange,
-    OfGateway,
-    OfUser,
+    Oauth,
 }
 
-const KINDS: [(&str, Kind); 6] = [
-    ("file", Kind::File),
-    ("command", Kind::Command),
-    ("client_credentials", Kind::ClientCredentials),
-    ("exchange", Kind::Exchange),
-    ("oauth", Kind::OfGateway),
-    ("oauth_per_user", Kind::OfUser),
+const KINDS: [(&str, Kind); 3] = [("file", Kind::File), ("command", Kind::Command), ("oauth", Kind::Oauth)];
+
+/// Whose tokens of an authorization server.
+#[derive(Clone, Copy)]
+enum Mode {
+    Gateway,
+    PerUser,
+    ClientCredentials,
+    Exchange,
+}
+
+const MODES: [(&str, Mode); 4] = [
+    ("gateway", Mode::Gateway),
+    ("per_user", Mode::PerUser),
+    ("client_credentials", Mode::ClientCredentials),
+    ("exchange", Mode::Exchange),
 ];
 
 pub(in crate::config) fn read(table: &mut Table<'_>) -> Outgoing {
@@ -46,7 +52,7 @@ fn name(item: &Item<'_>) -> Result<HeaderName, Fault> {
     let is_secret = [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION].contains(&name);
     match is_secret || reach::is_ours(name.as_str()) {
         true => Err(Fault::new(format!("{name} is never passed on"))
-            .hint("a downstream that needs the caller's identity takes auth = { type = \"exchange\", … }")),
+            .hint("a downstream that needs the caller's identity takes auth = { type = \"oauth\", mode = \"exchange\", … }")),
         false => Ok(name),
     }
 }
@@ -81,23 +87,38 @@ fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
             let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
             Some(Grant::Command { header, ttl, argv: argv? })
         }
-        Kind::ClientCredentials => {
-            let client = client(table);
-            if client.client_id.is_none() || (client.client_secret.is_none() && client.private_key.is_none())
-            {
+        Kind::Oauth => Some(oauth(table)),
+    }
+}
+
+fn oauth(table: &mut Table<'_>) -> Grant {
+    let mode = table.read("mode", scalar::one_of(&MODES)).unwrap_or(Mode::Gateway);
+    let client = client(table);
+    let is_proved = client.client_secret.is_some() || client.private_key.is_some();
+    match mode {
+        Mode::Gateway | Mode::PerUser => {
+            if client.client_secret.is_some() && client.issuer.is_none() {
+                let fault = Fault::new("a client_secret needs issuer, so that it is sent nowhere else");
+                table.report(fault.hint("write issuer = \"https://login.example\""));
+            }
+            let owner = if matches!(mode, Mode::PerUser) { Owner::User } else { Owner::Gateway };
+            Grant::Interactive(Box::new(interactive(owner, client, table)))
+        }
+        Mode::ClientCredentials => {
+            if client.client_id.is_none() || !is_proved {
                 table.report(Fault::new("needs client_id, and client_secret or private_key"));
             }
-            Some(Grant::ClientCredentials(client))
+            Grant::ClientCredentials(client)
         }
-        Kind::Exchange => {
-            let client = client(table);
+        Mode::Exchange => {
             if client.token_url.is_none() {
                 table.report(Fault::new("needs token_url: a caller's token goes nowhere else"));
             }
-            Some(Grant::Exchange { client })
+            if client.client_id.is_none() || !is_proved {
+                table.report(Fault::new("needs client_id, and client_secret or private_key"));
+            }
+            Grant::Exchange { client }
         }
-        Kind::OfGateway => Some(Grant::Interactive(Box::new(interactive(Owner::Gateway, table)))),
-        Kind::OfUser => Some(Grant::Interactive(Box::new(interactive(Owner::User, table)))),
     }
 }
 
@@ -141,21 +162,24 @@ fn client(table: &mut Table<'_>) -> TokenClient {
     }
 }
 
-fn interactive(owner: Owner, table: &mut Table<'_>) -> Interactive {
-    let mut login = table.table("login");
-    let command = login.take("command").as_ref().and_then(argv);
-    let redirect = login.read("redirect", reach::url);
-    login.finish();
+fn interactive(owner: Owner, client: TokenClient, table: &mut Table<'_>) -> Interactive {
     Interactive {
-        client: client(table),
+        client,
         owner,
         client_metadata_url: table.read("client_metadata_url", secure),
-        login: Login { command, redirect },
+        redirect: table.read("redirect", reach::url),
         legacy_discovery: table.read("legacy_discovery", scalar::flag).unwrap_or(false),
         loopback_issuers: table.read("loopback_issuers", scalar::flag).unwrap_or(false),
         store: table.read("store", scalar::path),
         store_key: table.take("store_key").and_then(|item| secret::read(&item)),
     }
+}
+
+/// `[login]`: how a person is shown a page.
+pub(super) fn login(mut table: Table<'_>) -> Option<Vec<String>> {
+    let command = table.take("command").as_ref().and_then(argv);
+    table.finish();
+    command
 }
 
 fn required<'a>(table: &mut Table<'a>, key: &'static str) -> Option<Item<'a>> {

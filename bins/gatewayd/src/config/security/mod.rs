@@ -48,6 +48,7 @@ pub(super) fn read(
         profiles: profiles::read_all(top.table("profiles"), downstreams),
         tls: tls::read(top),
         telemetry: telemetry::read(top),
+        login: credentials::login(top.table("login")),
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Security {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) tls: Option<Tls>,
     pub(crate) telemetry: Option<Telemetry>,
+    /// Opens a URL for a person, which is put last; `None`: a browser.
+    pub(crate) login: Option<Vec<String>>,
 }
 
 /// Somebody who may use the gateway.
@@ -358,7 +360,8 @@ pub(crate) struct Interactive {
     pub(crate) owner: Owner,
     /// An `https` URL where our client metadata is.
     pub(crate) client_metadata_url: Option<Uri>,
-    pub(crate) login: Login,
+    /// Where the browser of `gatewayd login` comes back; by default a free port of 127.0.0.1.
+    pub(crate) redirect: Option<Uri>,
     /// Whether a server without metadata may be its own authorization server (2025-03-26).
     pub(crate) legacy_discovery: bool,
     /// Whether documents may name addresses of this machine: for development.
@@ -372,13 +375,4 @@ pub(crate) struct Interactive {
 pub(crate) enum Owner {
     Gateway,
     User,
-}
-
-/// How a person is brought to the authorization server's page.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Login {
-    /// Opens a URL, which is put last; `None`: a browser.
-    pub(crate) command: Option<Vec<String>>,
-    /// Where the browser comes back; by default a free port of 127.0.0.1.
-    pub(crate) redirect: Option<Uri>,
 }

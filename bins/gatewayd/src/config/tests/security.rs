@@ -173,11 +173,11 @@ fn each_way_to_be_wrong_is_told_with_its_place() {
         (
             "[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"Authorization\"]",
             &[
-                "g.toml:3: downstreams.r.forward_headers[0]: authorization is never passed on; hint: a downstream that needs the caller's identity takes auth = { type = \"exchange\", … }",
+                "g.toml:3: downstreams.r.forward_headers[0]: authorization is never passed on; hint: a downstream that needs the caller's identity takes auth = { type = \"oauth\", mode = \"exchange\", … }",
             ],
         ),
         (
-            "[downstreams.r]\nurl = \"https://r.example\"\nauth = { type = \"exchange\" }",
+            "[downstreams.r]\nurl = \"https://r.example\"\nauth = { type = \"oauth\", mode = \"exchange\", client_id = \"a\", client_secret = { env = \"KEY\" } }",
             &["g.toml:3: downstreams.r.auth: needs token_url: a caller's token goes nowhere else"],
         ),
         (
