@@ -55,7 +55,7 @@ impl Outlook<'_> {
     /// The tools that the steps of a workflow can call: of all of `/mcp`, whatever the view.
     pub(super) fn tools(&self, workflow: &Workflow) -> SessionTools {
         let (directory, name) = (self.directory.clone(), &workflow.definition().name);
-        SessionTools::new(directory, self.caller.clone(), self.session.clone(), name)
+        SessionTools::new(directory, self.caller.clone(), self.session.clone()).for_workflow(name)
     }
 
     /// Whether clients are shown a tool of this name.

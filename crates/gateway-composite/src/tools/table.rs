@@ -44,14 +44,15 @@ pub struct SessionTools {
 }
 
 impl SessionTools {
-    /// The tools of this caller in this session, as far as a workflow of this name may call them for it.
-    pub fn new(
-        directory: Arc<dyn Directory>,
-        caller: Caller,
-        session: SessionKey,
-        workflow: &Arc<str>,
-    ) -> Self {
-        Self { directory, caller, session, origin: Origin::before(workflow) }
+    /// The tools of this caller in this session, as far as a workflow whose name is not known may call them for it.
+    pub fn new(directory: Arc<dyn Directory>, caller: Caller, session: SessionKey) -> Self {
+        Self { directory, caller, session, origin: Origin::before(&Arc::default()) }
+    }
+
+    /// The same as far as the workflow of this name may.
+    #[must_use]
+    pub fn for_workflow(self, name: &Arc<str>) -> Self {
+        Self { origin: Origin::before(name), ..self }
     }
 
     fn find(&self, view: &View, name: &str) -> Option<Arc<OfferedTool>> {
