@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     forge::{NOW, P256, clock, key_set, token},
-    server::{RESOURCE, Reply, Servers, at_url, code, config, page, verify},
+    server::{RESOURCE, Reply, Servers, at_url, code, config, page, ready, verify},
 };
 
 const AS: &str = "https://as";
@@ -246,7 +246,7 @@ async fn whoever_a_token_names_is_asked_and_nobody_else() {
         ("https://jwt/keys", Reply::ok(key_set(&[P256.jwk(r#""kid":"ec""#)]))),
     ]);
     let verifier = servers.start(config([at_url("https://jwt", "https://jwt/keys"), asking(|_| {})]));
-    verifier.ready().await;
+    ready(&verifier).await;
     let bad = token("https://jwt").claim("sub", r#""root""#).message() + ".AAAA";
     assert_eq!(code(&verifier, &bad).await, "signature");
     assert_eq!(code(&verifier, &token("https://nobody").sign(&P256)).await, "issuer");

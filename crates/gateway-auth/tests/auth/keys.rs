@@ -8,7 +8,7 @@ use tokio::{task::JoinSet, time::Instant, time::sleep};
 
 use crate::{
     forge::{P256, Signer, Token, b64, key_set, p256, token},
-    server::{Reply, Servers, at_url, by_keys, code, config, page},
+    server::{Reply, Servers, at_url, by_keys, code, config, page, ready},
 };
 
 const AS: &str = "https://as";
@@ -32,10 +32,10 @@ fn good() -> Reply {
 }
 
 /// Ready, with the key `ec`.
-async fn ready(reply: Reply) -> (Arc<Servers>, Verifier, String) {
+async fn started(reply: Reply) -> (Arc<Servers>, Verifier, String) {
     let servers = Servers::new([(KEYS, reply)]);
     let verifier = servers.start(config([at_url(AS, KEYS)]));
-    verifier.ready().await;
+    ready(&verifier).await;
     (servers, verifier, with_kid("ec").sign(&P256))
 }
 
@@ -48,7 +48,7 @@ fn counted(verifier: &Verifier, name: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_key_is_used_at_its_first_token_and_a_removed_one_no_more() {
-    let (servers, verifier, old) = ready(good()).await;
+    let (servers, verifier, old) = started(good()).await;
     assert_eq!(code(&verifier, &old).await, "ok");
     let next = p256();
     servers.set(KEYS, Reply::ok(set(&[("next", &next)])));
@@ -63,7 +63,7 @@ async fn a_new_key_is_used_at_its_first_token_and_a_removed_one_no_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_of_the_same_name_and_other_bytes_makes_old_tokens_bad() {
-    let (servers, verifier, old) = ready(good()).await;
+    let (servers, verifier, old) = started(good()).await;
     assert_eq!(code(&verifier, &old).await, "ok");
     servers.set(KEYS, Reply::ok(set(&[("ec", &p256())])));
     sleep(seconds(601)).await;
@@ -72,7 +72,7 @@ async fn a_key_of_the_same_name_and_other_bytes_makes_old_tokens_bad() {
 
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_unknown_names_makes_one_fetch_in_thirty_seconds() {
-    let (servers, verifier, known) = ready(good().after(1)).await;
+    let (servers, verifier, known) = started(good().after(1)).await;
     let verifier = Arc::new(verifier);
     let begun = Instant::now();
     let mut flood = JoinSet::new();
@@ -101,7 +101,7 @@ async fn a_flood_of_unknown_names_makes_one_fetch_in_thirty_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn who_gives_up_waiting_for_keys_harms_nobody() {
-    let (servers, verifier, _) = ready(good().after(1)).await;
+    let (servers, verifier, _) = started(good().after(1)).await;
     let token = with_kid("x").sign(&P256);
     let impatient = tokio::time::timeout(Duration::from_millis(1), code(&verifier, &token)).await;
     assert!(impatient.is_err());
@@ -135,7 +135,7 @@ async fn what_is_no_key_set_leaves_the_last_good_one_in_place() {
         ("too slow", Reply::ok(set(&[("other", &p256())])).after(6)),
     ];
     let rows_count = rows.len();
-    let (servers, verifier, known) = ready(good()).await;
+    let (servers, verifier, known) = started(good()).await;
     for (name, reply) in rows {
         servers.set(KEYS, reply);
         let fetched = servers.count(KEYS);
@@ -152,7 +152,7 @@ async fn what_is_no_key_set_leaves_the_last_good_one_in_place() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_good_keys_are_used_for_a_day_and_then_nobody_passes() {
-    let (servers, verifier, known) = ready(good()).await;
+    let (servers, verifier, known) = started(good()).await;
     assert_eq!(code(&verifier, &known).await, "ok");
     servers.set(KEYS, Reply::status(503, ""));
     sleep(seconds(24 * 3600)).await;
@@ -172,7 +172,7 @@ async fn keys_are_kept_as_long_as_is_set() {
     let servers = Servers::new([(KEYS, good())]);
     let keys = JwtConfig { keep: seconds(100), ..JwtConfig::new(KeySource::Url(KEYS.into())) };
     let verifier = servers.start(config([by_keys(AS, keys)]));
-    verifier.ready().await;
+    ready(&verifier).await;
     let known = with_kid("ec").sign(&P256);
     sleep(seconds(100)).await;
     assert_eq!(code(&verifier, &known).await, "ok");
@@ -208,7 +208,7 @@ async fn keys_are_fetched_every_ten_minutes_or_as_the_answer_says() {
         (Some("max-age=999999"), 1, 2),
     ] {
         let reply = age.map_or_else(good, |age| good().with("cache-control", age));
-        let (servers, verifier, _) = ready(reply).await;
+        let (servers, verifier, _) = started(reply).await;
         sleep(seconds(3605)).await;
         let fetched = servers.count(KEYS) - 1;
         assert!((least..=most).contains(&fetched), "{age:?}: {fetched}");
@@ -219,7 +219,7 @@ async fn keys_are_fetched_every_ten_minutes_or_as_the_answer_says() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_fetched_any_more_once_it_is_dropped() {
-    let (servers, verifier, _) = ready(good()).await;
+    let (servers, verifier, _) = started(good()).await;
     drop(verifier);
     sleep(seconds(86400)).await;
     assert_eq!(servers.count(KEYS), 1);
@@ -228,7 +228,7 @@ async fn nothing_is_fetched_any_more_once_it_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_are_bounded_and_say_who_named_them() {
-    let (servers, _verifier, _) = ready(good()).await;
+    let (servers, _verifier, _) = started(good()).await;
     let asked = servers.asked().pop().unwrap();
     assert_eq!(asked.bounds, Bounds { bytes: 512 * 1024, time: seconds(5) });
     assert_eq!((asked.named, asked.request.method().as_str()), (Named::ByOperator, "GET"));
@@ -253,7 +253,7 @@ async fn keys_are_found_by_the_metadata_of_the_issuer() {
     ] {
         let (servers, verifier) = discovered(metadata);
         servers.set(place, Reply::ok(document));
-        verifier.ready().await;
+        ready(&verifier).await;
         assert_eq!(code(&verifier, &with_kid("ec").sign(&P256)).await, "ok");
         let asked = servers.asked();
         let [.., at, keys] = &asked[..] else { panic!("{place}") };

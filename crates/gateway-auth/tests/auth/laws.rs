@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     forge::{P256, key_set, token},
-    server::{Reply, Servers, at_url, code, config},
+    server::{Reply, Servers, at_url, code, config, ready},
 };
 
 /// A paused runtime whose key source answers at once, and a good token.
@@ -24,7 +24,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
         Servers::new([("https://as/keys", Reply::ok(key_set(&[P256.jwk(r#""kid":"ec""#)])))]);
     let verifier = runtime.block_on(async {
         let verifier = servers.start(config([at_url("https://as", "https://as/keys")]));
-        verifier.ready().await;
+        ready(&verifier).await;
         verifier
     });
     World { runtime, verifier, good: token("https://as").sign(&P256) }

@@ -18,7 +18,7 @@ use tracing::{
 
 use crate::{
     forge::{P256, key_set, token},
-    server::{RESOURCE, Reply, Servers, at_url, code, config, page},
+    server::{RESOURCE, Reply, Servers, at_url, code, config, page, ready},
 };
 
 const AS: &str = "https://as";
@@ -104,7 +104,7 @@ async fn nothing_of_a_token_is_logged_but_a_digest_of_its_name() {
     let (log, _recording) = Log::start();
     let servers = Servers::new([(KEYS, good()), (ASK, Reply::status(500, "canary-answer"))]);
     let verifier = servers.start(config([at_url(AS, KEYS), asked()]));
-    verifier.ready().await;
+    ready(&verifier).await;
     let canary =
         token(AS).claim("jti", r#""canary-id""#).claim("sub", r#""canary-ann""#).claim("x", r#""canary-x""#);
     assert_eq!(code(&verifier, &canary.sign(&P256)).await, "ok");

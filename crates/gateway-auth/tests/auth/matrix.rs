@@ -7,7 +7,7 @@ use gateway_domain::RawJson;
 
 use crate::{
     forge::{ED, NOW, P256, P384, RSA, Token, b64, key_set, p256, token},
-    server::{Reply, Servers, by_keys, code, config, page},
+    server::{Reply, Servers, by_keys, code, config, page, ready},
 };
 
 const AS: &str = "https://as";
@@ -50,7 +50,7 @@ async fn verifier() -> (Verifier, Arc<Servers>) {
     let wide = JwtConfig { algorithms: Algorithm::ALL.to_vec(), ..jwt("https://wide") };
     let issuers = [at(AS), at("https://one"), at("https://two"), plain, aged, by_keys("https://wide", wide)];
     let verifier = servers.start(config(issuers));
-    verifier.ready().await;
+    ready(&verifier).await;
     (verifier, servers)
 }
 

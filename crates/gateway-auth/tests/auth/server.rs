@@ -169,3 +169,8 @@ pub(crate) fn page(verifier: &Verifier) -> String {
     verifier.write(&mut page);
     page
 }
+
+/// Waits for keys, a minute at most.
+pub(crate) async fn ready(verifier: &Verifier) {
+    tokio::time::timeout(Duration::from_secs(60), verifier.ready()).await.unwrap();
+}

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     forge::{NOW, P256, clock, key_set, token},
-    server::{Reply, Servers, at_url, code, config, verify},
+    server::{Reply, Servers, at_url, code, config, ready, verify},
 };
 
 const AS: &str = "https://as";
@@ -25,7 +25,7 @@ fn view(name: &str) -> View {
 #[tokio::test(start_paused = true)]
 async fn a_caller_is_issuer_and_subject_with_scopes_and_claims() {
     let verifier = servers().start(config([at_url(AS, KEYS)]));
-    verifier.ready().await;
+    ready(&verifier).await;
     let caller = verify(&verifier, &token(AS).claim("email", r#""x@y""#).sign(&P256)).await.unwrap();
     assert_eq!(caller.issuer_and_subject(), Some((AS, "ann")));
     let grants = caller.grants().unwrap();
@@ -45,7 +45,7 @@ async fn scopes_come_from_scope_scp_and_mapped_roles() {
         role("https://x/y.z", "x:"),
     ];
     let verifier = servers().start(config([IssuerConfig { roles, ..at_url(AS, KEYS) }]));
-    verifier.ready().await;
+    ready(&verifier).await;
     let base = token(AS).without("scope");
     let rows = [
         (base.clone(), Ok(vec![])),
@@ -84,7 +84,7 @@ async fn each_view_takes_only_tokens_for_its_own_resource() {
         views: vec![(view("files"), vec!["https://gw/mcp/files".into()]), (view("closed"), vec![])],
     };
     let verifier = servers().start(config([IssuerConfig { audiences, ..at_url(AS, KEYS) }]));
-    verifier.ready().await;
+    ready(&verifier).await;
     let rows = [
         ("https://gw/mcp", View::All, "ok"),
         ("gw-alias", View::All, "ok"),
@@ -115,7 +115,7 @@ async fn a_remembered_token_ends_when_it_says_and_by_a_clock_that_is_wrong() {
     let aged = IssuerConfig { max_age: Some(Duration::from_secs(200)), ..at_url("https://aged", KEYS) };
     let issuers = vec![at_url(AS, KEYS), aged];
     let verifier = servers().start(VerifierConfig { issuers, clock, ..VerifierConfig::default() });
-    verifier.ready().await;
+    ready(&verifier).await;
     // `exp` is NOW + 300, `iat` NOW - 60.
     let (token, aged) = (token(AS).sign(&P256), token("https://aged").sign(&P256));
     assert_eq!((code(&verifier, &token).await, code(&verifier, &aged).await), ("ok", "ok"));
@@ -138,7 +138,7 @@ async fn a_skew_of_its_own_is_kept_to() {
     let skew =
         |issuer: &str, seconds| IssuerConfig { skew: Duration::from_secs(seconds), ..at_url(issuer, KEYS) };
     let verifier = servers().start(config([skew("https://exact", 0), skew("https://wide", 60)]));
-    verifier.ready().await;
+    ready(&verifier).await;
     for (issuer, exp, expected) in [
         ("https://exact", NOW, "expired"),
         ("https://exact", NOW + 1, "ok"),
@@ -175,7 +175,7 @@ async fn a_denied_token_or_subject_is_refused_while_it_is_on_the_list() {
         assert_eq!((code(&verifier, &ann).await, code(&verifier, &bob).await), (first, second), "{text:?}");
     }
     assert!(verifier.is_ready());
-    verifier.ready().await;
+    ready(&verifier).await;
     std::fs::write(&path, "sub ann").unwrap();
     sleep(Duration::from_secs(6)).await;
     std::fs::remove_file(&path).unwrap();
