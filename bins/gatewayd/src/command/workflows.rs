@@ -116,7 +116,8 @@ impl<'a> SwitchedOff<'a> {
     /// Whether all tools that a workflow lacks are theirs.
     fn all_of(&self, workflow: &Workflow) -> bool {
         let (directory, name) = (Arc::new(self.catalog.clone()), &workflow.definition().name);
-        let tools = SessionTools::new(directory, self.caller.clone(), self.session.clone(), name);
+        let tools =
+            SessionTools::new(directory, self.caller.clone(), self.session.clone()).for_workflow(name);
         workflow.tools().all(|(_, tool)| self.has(tool) || is_there(&tools, tool))
     }
 

@@ -217,7 +217,7 @@ fn errors_that_say(words: &str) -> Vec<Error> {
         DownstreamFault::Ended { reason: text() },
         DownstreamFault::Handshake { reason: text() },
         DownstreamFault::Nonsense { reason: text() },
-        DownstreamFault::Credentials { reason: text() },
+        DownstreamFault::Credentials { reason: text(), visit: None },
         DownstreamFault::Broken { retry_in: Duration::from_secs(3), reason: text() },
     ];
     let of_operators = [OperatorError::Configuration { reason: text() }];
