@@ -54,15 +54,14 @@ impl Decisions {
             Users::Clients => Some(Arc::new(Policy::new(&policy::config(config))?)),
             Users::Operator => None,
         };
-        let audit =
-            config.security.audit.as_ref().map(|audit| records::start(audit, users)).transpose()?.flatten();
+        let audit = config.security.audit.as_ref().map(records::start).transpose()?;
         let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), audit.clone()));
         let (tracer, exporter) = spans::start(config, fetch).unzip();
-        let decider: Option<Arc<dyn Decider>> = policy.clone().map(|policy| policy as _);
+        let decider = decider(policy.as_ref());
         let redaction = redaction::layer(config)?;
         let limits = limits::layer(config)?;
         Ok(Self {
-            stages: Stages::new(decider.map(deciding), Some(limits), redaction),
+            stages: Stages::new(Some(deciding(decider)), Some(limits), redaction),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
             audit,
@@ -73,10 +72,7 @@ impl Decisions {
 
     /// Who decides.
     pub(crate) fn decider(&self) -> Arc<dyn Decider> {
-        match &self.policy {
-            Some(policy) => policy.clone(),
-            None => Arc::new(Unrestricted),
-        }
+        decider(self.policy.as_ref())
     }
 
     /// The same dispatcher, whose calls are on record.
@@ -117,6 +113,13 @@ impl Decisions {
         if let Some(audit) = &self.audit {
             audit.close().await;
         }
+    }
+}
+
+fn decider(policy: Option<&Arc<Policy>>) -> Arc<dyn Decider> {
+    match policy {
+        Some(policy) => policy.clone(),
+        None => Arc::new(Unrestricted),
     }
 }
 
