@@ -145,7 +145,7 @@ impl LiveCatalog {
         let said = |(tracked, peer): (&Arc<Tracked>, &Option<PeerInfo>)| {
             let instructions = peer.as_ref()?.instructions.clone()?;
             let name = &tracked.source.name;
-            may_speak(name).then(|| (name.to_string(), instructions))
+            may_speak(name).then(|| (name.to_string(), self.shared.screen.instructions(name, instructions)))
         };
         let mut texts: Vec<_> = sources.iter().zip(&peers).filter_map(said).collect();
         let merged = || {

@@ -37,6 +37,8 @@ pub(crate) enum Users {
 pub(crate) struct Decisions {
     /// `None`: everybody may do everything.
     pub(crate) policy: Option<Arc<Policy>>,
+    /// Of what clients are sent, if anything is to be redacted there.
+    redactor: Option<Arc<Redactor>>,
     audit: Option<AuditLog>,
     metrics: Arc<CallMetrics>,
     exporter: Option<Arc<OtlpExporter>>,
@@ -58,12 +60,15 @@ impl Decisions {
         let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), audit.clone()));
         let (tracer, exporter) = spans::start(config, fetch).unzip();
         let decider = decider(policy.as_ref());
-        let redaction = redaction::layer(config)?;
+        let redactor = Arc::new(redaction::redactor(config)?);
+        let redaction = redaction::layer(config, &redactor);
+        let is_used = !redactor.is_empty() && config.security.redaction.results;
         let limits = limits::layer(config)?;
         Ok(Self {
             stages: Stages::new(Some(deciding(decider)), Some(limits), redaction),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
+            redactor: is_used.then_some(redactor),
             audit,
             metrics,
             exporter,
@@ -83,6 +88,11 @@ impl Decisions {
     /// The same dispatcher, of whose calls only those come through that may.
     pub(crate) fn decided(&self, inner: Arc<dyn Dispatcher>) -> Arc<dyn Dispatcher> {
         self.stages.decided(inner)
+    }
+
+    /// What takes secrets out of what clients are sent.
+    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.redactor.clone()
     }
 
     /// What keeps records of refusals.
