@@ -84,9 +84,8 @@ impl Guard {
         let Some(origin) = single(headers, header::ORIGIN).map_err(|_| Refused::Origin)? else {
             return Ok(None);
         };
-        let admitted = |parsed: &Origin| {
-            self.admits(bound, parsed) || (of_pages && self.own.as_ref() == Some(parsed))
-        };
+        let admitted =
+            |parsed: &Origin| self.admits(bound, parsed) || (of_pages && self.own.as_ref() == Some(parsed));
         if Origin::parse(origin).as_ref().is_some_and(admitted) {
             Ok(Some(origin))
         } else {

@@ -104,7 +104,8 @@ impl Face {
             return Err(Refusal::HeadTooLarge);
         }
         let guard = &rules.guard;
-        let of_pages = self.edge.ports.pages.is_some() && Route::of(request.uri().path()) == Some(Route::Page);
+        let of_pages =
+            self.edge.ports.pages.is_some() && Route::of(request.uri().path()) == Some(Route::Page);
         let checked = guard.check(self.bound, request.version(), request.uri(), request.headers(), of_pages);
         let origin = checked.map_err(|refused| match refused {
             Refused::Malformed => Refusal::MalformedHost,

@@ -20,7 +20,8 @@ fn check(bound: &str, host: &[&str], origin: &[&str], expected: Result<(), Refus
     for value in origin {
         headers.append(header::ORIGIN, HeaderValue::from_bytes(value.as_bytes()).unwrap());
     }
-    let checked = guard.check(bound.parse().unwrap(), Version::HTTP_11, &Uri::from_static("/mcp"), &headers, false);
+    let checked =
+        guard.check(bound.parse().unwrap(), Version::HTTP_11, &Uri::from_static("/mcp"), &headers, false);
     let checked = checked.map(|_| ());
     assert_eq!(checked, expected, "bound to {bound}, Host {host:?}, Origin {origin:?}");
 }
@@ -162,9 +163,6 @@ fn the_origin_of_our_own_pages_may_send_to_those_pages_only() {
         let checked = guard.check(bound, Version::HTTP_11, &uri, &headers, of_pages).map(|_| ());
         assert_eq!(checked, expected, "{origin} {of_pages}");
     }
-    assert!(matches!(
-        Guard::default().with_pages_at(Some("gw.example")),
-        Err(BindError::Origin { .. })
-    ));
+    assert!(matches!(Guard::default().with_pages_at(Some("gw.example")), Err(BindError::Origin { .. })));
     assert!(Guard::default().with_pages_at(None).is_ok());
 }
