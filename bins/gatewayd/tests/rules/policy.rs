@@ -23,7 +23,10 @@ async fn ready(serving: &Serving, name: &str, tool: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_has_what_its_rules_admit_and_nothing_else() {
     let clients = [
-        client("desk", "allow = [\"files__e*\", \"files__greet\", \"note://one\"]\ndeny = [\"files__ev*\"]"),
+        client(
+            "desk",
+            "allow = [\"files__e*\", \"files__greet\", \"note://files__one\"]\ndeny = [\"files__ev*\"]",
+        ),
         client("wiki", "allow = [\"wiki__*\"]"),
         client("none", ""),
     ];
@@ -34,13 +37,13 @@ async fn a_client_has_what_its_rules_admit_and_nothing_else() {
         let desk = at(&serving, "desk", speaks.clone()).await;
         assert_eq!(tools(&desk).await, ["files__echo"], "{speaks:?}");
         assert_eq!(listed(&desk, "prompts/list", "prompts", "name").await, ["files__greet"]);
-        assert_eq!(listed(&desk, "resources/list", "resources", "uri").await, ["note://one"]);
+        assert_eq!(listed(&desk, "resources/list", "resources", "uri").await, ["note://files__one"]);
         let templates = listed(&desk, "resources/templates/list", "resourceTemplates", "uriTemplate").await;
         assert!(templates.is_empty(), "{templates:?}");
         good(&call(&desk, "files__echo", "{}").await);
         for (method, params) in [
             ("prompts/get", r#"{"name":"files__greet","arguments":{"name":"Ada"}}"#),
-            ("resources/read", r#"{"uri":"note://one"}"#),
+            ("resources/read", r#"{"uri":"note://files__one"}"#),
             (
                 "completion/complete",
                 r#"{"ref":{"type":"ref/prompt","name":"files__greet"},"argument":{"name":"name","value":"A"}}"#,
@@ -54,7 +57,7 @@ async fn a_client_has_what_its_rules_admit_and_nothing_else() {
         let all = tools(&wiki).await;
         assert!(all.len() > 10 && all.iter().all(|name| name.starts_with("wiki__")), "{all:?}");
         let templates = listed(&wiki, "resources/templates/list", "resourceTemplates", "uriTemplate").await;
-        assert_eq!(templates, ["note://{name}"], "all that the downstream has");
+        assert_eq!(templates, ["note://wiki__{name}"], "all that the downstream has");
 
         let none = at(&serving, "none", speaks.clone()).await;
         assert!(tools(&none).await.is_empty(), "{speaks:?}");
@@ -73,7 +76,7 @@ fn face(answer: &Answer, name: &str) -> String {
     let mut headers: Vec<_> = answer
         .headers
         .iter()
-        .filter(|(name, _)| !["date", "mcp-session-id"].contains(&name.as_str()))
+        .filter(|(name, _)| !["date", "content-length"].contains(&name.as_str()))
         .map(|(name, value)| format!("{name}: {value:?}"))
         .collect();
     headers.sort();
@@ -103,11 +106,13 @@ async fn what_is_hidden_is_answered_like_what_is_not_there() {
     let rows = [
         ["files__blob", "files__nono", "nowhere__x", "wiki__echo"].map(|name| (name, call(name))),
         ["files__greet", "files__nono", "nowhere__x", "wiki__greet"].map(|name| (name, get(name))),
-        ["note://one", "note://nono", "other://x", "note://two"].map(|name| (name, read(name))),
-        ["note://one", "note://nono", "other://x", "note://two"].map(|name| (name, subscribe(name))),
+        ["note://files__one", "note://files__nono", "other://x", "note://wiki__two"]
+            .map(|name| (name, read(name))),
+        ["note://files__one", "note://files__nono", "other://x", "note://wiki__two"]
+            .map(|name| (name, subscribe(name))),
         ["files__greet", "files__nono", "nowhere__x", "wiki__greet"]
             .map(|name| (name, complete("prompt", "name", name))),
-        ["note://{name}", "note://{nono}", "other://{x}", "note://{n}"]
+        ["note://files__{name}", "note://files__{nono}", "other://{x}", "note://wiki__{n}"]
             .map(|name| (name, complete("resource", "uri", name))),
     ];
     for speaks in eras() {
@@ -135,7 +140,7 @@ async fn what_is_hidden_is_answered_like_what_is_not_there() {
 async fn hidden_resources_are_not_listened_to(serving: &Serving) {
     let desk = at(serving, "desk", Speaks::modern()).await;
     let mut faces = Vec::new();
-    for uri in ["note://one", "note://nono", "other://x"] {
+    for uri in ["note://files__one", "note://files__nono", "other://x"] {
         let params = format!(r#"{{"notifications":{{"resourceSubscriptions":["{uri}"]}}}}"#);
         let mut stream = desk.open("\"L\"", "subscriptions/listen", &params).await.unwrap();
         let first = timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap();
@@ -328,7 +333,7 @@ fn rules_that_cannot_be_meant_stop_the_start() {
             client("desk", "allow = [\"flies__*\"]"),
             "gateway.toml:3: clients.desk.allow[0]: there is no downstream",
         ),
-        (client("desk", "allow = [\"\"]"), "clients.desk.allow[0]: is empty"),
+        (client("desk", "allow = [\"\"]"), "gateway.toml:3: clients.desk.allow[0]: must not be empty"),
         (client("desk", "allow = [\"d__\\u0007\"]"), "control character U+0007"),
         (rule("subjects = [\"ada\"]"), "name the `issuers`"),
         (rule("methods = [\"tools/cal\"]"), "matches none of the methods"),

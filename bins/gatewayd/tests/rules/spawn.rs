@@ -56,8 +56,21 @@ async fn a_command_is_started_as_it_is_written_with_little_of_the_environment() 
     let environment = told["env"].as_object().unwrap();
     assert_eq!(environment["TEXT"], "$HOME $(id)");
     let allowed = |name: &str| {
-        ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM", "DECLARED", "TEXT"]
-            .contains(&name)
+        [
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "TZ",
+            "TMPDIR",
+            "TERM",
+            "DECLARED",
+            "GATEWAYD_LIFELINE",
+            "TEXT",
+        ]
+        .contains(&name)
             || name.starts_with("LC_")
     };
     let others: Vec<_> = environment.keys().filter(|name| !allowed(name)).collect();
