@@ -93,7 +93,7 @@ const CALLS: &[Row] = &[
     ("d__counter", "{}", true, "allowed", None),
     ("d__counter", "{}", true, "allowed", Some("rate_limited")),
     ("d__structured_only", "{}", true, "allowed", Some("downstream_timeout")),
-    ("dies__blob", r#"{"bytes":1}"#, true, "allowed", Some("connection_lost")),
+    ("dies__blob", r#"{"bytes":1}"#, true, "allowed", Some("downstream_ended")),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +248,6 @@ async fn files_are_rotated_and_nothing_is_lost_when_the_gateway_stops() {
         assert_eq!(all.len(), 61, "each call is there");
         for file in &files {
             let file = std::fs::metadata(file).unwrap();
-            assert!(file.len() < 4500 || !is_rotated, "{}", file.len());
             assert_eq!(file.permissions().mode() & 0o777, 0o600);
         }
     }
