@@ -159,15 +159,7 @@ pub(crate) fn manager_config(config: &config::Config) -> ManagerConfig {
 
 fn catalog_config(config: &config::Config) -> CatalogConfig {
     CatalogConfig {
-        rules: FitRules {
-            max_length: config.names.max_length,
-            characters: match config.names.characters {
-                config::Characters::Portable => Characters::Portable,
-                config::Characters::Protocol => Characters::Protocol,
-            },
-            max_tools: config.lists.max_tools,
-            max_definition_bytes: config.lists.max_definition_bytes,
-        },
+        rules: fit_rules(config),
         page_size: config.lists.page_size,
         max_pages: config.lists.max_pages,
         budget: config.lists.budget,
@@ -176,5 +168,18 @@ fn catalog_config(config: &config::Config) -> CatalogConfig {
         strict: config.lists.strict,
         extensions: config.extensions.clone(),
         ..CatalogConfig::default()
+    }
+}
+
+/// What names and definitions on `/mcp` keep to.
+pub(crate) fn fit_rules(config: &config::Config) -> FitRules {
+    FitRules {
+        max_length: config.names.max_length,
+        characters: match config.names.characters {
+            config::Characters::Portable => Characters::Portable,
+            config::Characters::Protocol => Characters::Protocol,
+        },
+        max_tools: config.lists.max_tools,
+        max_definition_bytes: config.lists.max_definition_bytes,
     }
 }

@@ -83,6 +83,13 @@ pub(crate) fn profiles(config: &Config) -> Vec<Profile> {
     config.security.profiles.iter().map(profile).collect()
 }
 
+/// Views that cannot be.
+pub(crate) fn faults(config: &Config) -> Vec<(&'static str, String)> {
+    let rules = crate::gateway::fit_rules(config);
+    let checked = profiles(config).into_iter().filter_map(|profile| profile.check(&rules).err());
+    checked.map(|error| ("profiles", error.to_string())).collect()
+}
+
 fn profile(profile: &config::Profile) -> Profile {
     Profile {
         name: profile.name.clone(),

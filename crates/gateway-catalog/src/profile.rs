@@ -27,6 +27,16 @@ pub struct Profile {
     pub instructions: Option<String>,
 }
 
+impl Profile {
+    /// Whether it can be as it is, where names keep to these rules.
+    ///
+    /// # Errors
+    /// What is wrong with it, as [`CatalogBuilder::start`](crate::CatalogBuilder::start) would say.
+    pub fn check(&self, rules: &FitRules) -> Result<(), ProfileError> {
+        Compiled::new(self.clone(), rules).map(drop)
+    }
+}
+
 /// Why profiles cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {

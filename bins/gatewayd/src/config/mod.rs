@@ -253,10 +253,9 @@ impl Loading<'_> {
         let unusable = || {
             let problem =
                 |(place, what): (&str, String)| Problem { place: place.to_owned(), what, hint: None };
-            crate::decisions::faults(&Config { secrets: secrets.clone(), ..config.clone() })
-                .into_iter()
-                .map(problem)
-                .collect()
+            let whole = Config { secrets: secrets.clone(), ..config.clone() };
+            let faults = crate::decisions::faults(&whole).into_iter().chain(crate::offer::faults(&whole));
+            faults.map(problem).collect()
         };
         // Of a configuration with problems nothing more can be said.
         let problems = if problems.is_empty() { unusable() } else { problems };

@@ -49,6 +49,9 @@ fn rule(rule: &config::Rule) -> Rule {
             read_only: rule.read_only,
             destructive: rule.destructive,
         },
-        through: rule.through.map(|config::Through::Workflows| Through::Composites),
+        through: rule.through.map(|through| match through {
+            config::Through::Workflows => Through::Composites,
+            config::Through::Client => Through::Caller,
+        }),
     }
 }

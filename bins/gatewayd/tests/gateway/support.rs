@@ -52,8 +52,14 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts it and waits until it listens.
     pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Self {
+        Self::start_in(folder, arguments, &[])
+    }
+
+    /// The same, with these variables besides.
+    pub(crate) fn start_in(folder: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let begun = Instant::now();
         let mut command = gatewayd();
+        command.envs(variables.iter().copied());
         command.arg("serve").arg("--listen").arg("127.0.0.1:0").args(arguments).current_dir(folder.0.path());
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -97,4 +97,6 @@ pub struct What {
 pub enum Through {
     /// Only as a step of a workflow that the caller runs (requirements §7 item 10).
     Composites,
+    /// Only what the caller asks for itself.
+    Caller,
 }

@@ -53,7 +53,7 @@ impl Thing {
 
     fn is_about(&self, effect: Effect, access: &Access<'_>) -> bool {
         let of_downstream = |globs: &Globs| access.downstream.is_some_and(|it| globs.matches(it.as_str()));
-        self.through.is_none_or(|Through::Composites| access.origin.is_some())
+        self.through.is_none_or(|through| (through == Through::Composites) == access.origin.is_some())
             && self.methods.is_none_or(|methods| methods.contains(access.act))
             && self.downstreams.as_ref().is_none_or(of_downstream)
             && self.is_annotated(effect, access)

@@ -85,6 +85,8 @@ pub(crate) struct Rule {
 pub(crate) enum Through {
     /// By a step of a workflow.
     Workflows,
+    /// By the client itself.
+    Client,
 }
 
 /// The gateway as a resource server (protocol.md §18.2).

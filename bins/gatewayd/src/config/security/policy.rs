@@ -34,12 +34,12 @@ fn rule(item: &Item<'_>, downstreams: &Downstreams, clients: &[Client]) -> Optio
         table
             .report(Fault::new("a rule has an effect").hint("write effect = \"allow\" or effect = \"deny\""));
     }
-    let ways = [("workflows", Through::Workflows)];
+    let ways = [("workflows", Through::Workflows), ("client", Through::Client)];
     let client = |item: &Item<'_>| client(item, clients);
-    let rule_clients = table.list("clients", client).unwrap_or_default();
-    let names = table.list("names", |item| downstreams.pattern(item)).unwrap_or_default();
-    let of = table.list("downstreams", |item| downstreams.downstream(item)).unwrap_or_default();
-    let mut words = |key| table.list(key, scalar::word).unwrap_or_default();
+    let rule_clients = list(&mut table, "clients", client);
+    let names = list(&mut table, "names", |item| downstreams.pattern(item));
+    let of = list(&mut table, "downstreams", |item| downstreams.downstream(item));
+    let mut words = |key| list(&mut table, key, scalar::word);
     let rule = Rule {
         allows: effect.unwrap_or_default(),
         clients: rule_clients,
@@ -49,13 +49,29 @@ fn rule(item: &Item<'_>, downstreams: &Downstreams, clients: &[Client]) -> Optio
         subjects: words("subjects"),
         scopes: words("scopes"),
         methods: words("methods"),
-        claims: table.take("claims").and_then(|item| item.table()).map(claims).unwrap_or_default(),
+        claims: table.take("claims").map(|item| claims(&item)).unwrap_or_default(),
         read_only: table.read("read_only", scalar::flag),
         destructive: table.read("destructive", scalar::flag),
         through: table.read("through", scalar::one_of(&ways)),
     };
     table.finish();
     Some(rule)
+}
+
+/// What is left out is about everything, so that an empty list must not look like it.
+fn list(
+    table: &mut Table<'_>,
+    key: &'static str,
+    read: impl Fn(&Item<'_>) -> Result<String, Fault>,
+) -> Vec<String> {
+    let Some(item) = table.take(key) else { return Vec::new() };
+    let items = item.items();
+    if items.as_ref().is_some_and(Vec::is_empty) {
+        item.report(
+            Fault::new("is empty, so that the rule fits nothing").hint("leave it out, or name something"),
+        );
+    }
+    items.unwrap_or_default().iter().filter_map(|item| item.parsed(&read)).collect()
 }
 
 /// A pattern over clients.
@@ -68,10 +84,15 @@ fn client(item: &Item<'_>, clients: &[Client]) -> Result<String, Fault> {
     }
 }
 
-fn claims(table: Table<'_>) -> BTreeMap<String, Vec<String>> {
+fn claims(item: &Item<'_>) -> BTreeMap<String, Vec<String>> {
+    let Some(table) = item.table() else { return BTreeMap::new() };
     let values = |(claim, item): (String, Item<'_>)| {
         let values = item.items()?;
         Some((claim, values.iter().filter_map(|value| value.parsed(scalar::word)).collect()))
     };
-    table.into_entries().filter_map(values).collect()
+    let claims: BTreeMap<_, _> = table.into_entries().filter_map(values).collect();
+    if claims.is_empty() {
+        item.report(Fault::new("names no claim").hint("leave it out, or name one"));
+    }
+    claims
 }

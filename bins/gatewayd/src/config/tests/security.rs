@@ -102,6 +102,13 @@ fn each_way_to_be_wrong_is_told_with_its_place() {
             &["g.toml:3: policy.rules[0].clients[0]: there is no client \"nobody\""],
         ),
         (
+            "[[policy.rules]]\neffect = \"allow\"\nnames = []\nclaims = {}",
+            &[
+                "g.toml:3: policy.rules[0].names: is empty, so that the rule fits nothing; hint: leave it out, or name something",
+                "g.toml:4: policy.rules[0].claims: names no claim; hint: leave it out, or name one",
+            ],
+        ),
+        (
             "[audit]\nbuffer = 100",
             &[
                 "g.toml:1: audit: does not say where records go; hint: write sink = \"file:audit.jsonl\" or sink = \"stdout\"",

@@ -258,6 +258,18 @@ fn a_tool_can_be_kept_for_steps_of_workflows() {
 }
 
 #[test]
+fn what_steps_of_workflows_call_can_be_kept_from_callers() {
+    for (effect, decided) in [(Allow, Allowed), (Deny, Denied)] {
+        let direct =
+            Rule { through: Some(Through::Caller), ..rule(effect, Who::default(), names(&["db__drop"])) };
+        let config = config(Vec::new(), vec![direct]);
+        let desk = Caller::client("desk");
+        check(&config, &desk, &Wish::tool("db__drop"), decided);
+        check(&config, &desk, &Wish::tool("db__drop").in_workflow(), Default);
+    }
+}
+
+#[test]
 fn a_pattern_for_all_of_a_downstream_is_about_its_resources_too() {
     let of = |act, name, downstream| Wish::new(act, name, Some(downstream));
     let uri = "file:///a";

@@ -43,7 +43,7 @@ fn what() -> impl Strategy<Value = What> {
 
 fn any_rule() -> impl Strategy<Value = Rule> {
     let effect = prop_oneof![Just(Effect::Allow), Just(Effect::Deny)];
-    let through = option::of(Just(Through::Composites));
+    let through = option::of(prop_oneof![Just(Through::Composites), Just(Through::Caller)]);
     (effect, who(), what(), through).prop_map(|(effect, who, what, through)| Rule {
         effect,
         who,
