@@ -157,6 +157,8 @@ fn address(reach: &config::Reach) -> String {
         }
         config::Reach::Url(remote) => {
             remote.url.query().hash(&mut digest);
+            // As whom the gateway comes.
+            format!("{:?}", remote.outgoing).hash(&mut digest);
             secrets.extend(remote.headers.iter().map(|(name, value)| (name.as_str(), value)));
             let scheme = remote.url.scheme_str().unwrap_or_default();
             let host = remote.url.authority().map_or("", http::uri::Authority::as_str);
