@@ -21,11 +21,11 @@ mod listen;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
-mod logs;
-#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod modern;
+#[cfg(test)]
+mod pages;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]

@@ -448,10 +448,14 @@ pub(crate) fn keys() -> Vec<ClientKey> {
 }
 
 pub(crate) async fn start(configure: impl FnOnce(&mut ServerConfig)) -> Served {
+    start_with(|config, _| configure(config)).await
+}
+
+pub(crate) async fn start_with(configure: impl FnOnce(&mut ServerConfig, &mut Ports)) -> Served {
     let world = World::new();
-    let mut config = config();
-    configure(&mut config);
-    let server = Server::bind(config, world.ports()).await.unwrap();
+    let (mut config, mut ports) = (config(), world.ports());
+    configure(&mut config, &mut ports);
+    let server = Server::bind(config, ports).await.unwrap();
     let (addr, admin, settings) = (server.local_addr(), server.admin_addr(), server.settings());
     let (stop, stopped) = oneshot::channel();
     let served = tokio::spawn(server.run(async { drop(stopped.await) }));
