@@ -31,7 +31,10 @@ pub(super) async fn run(
         let verifier = verifier.clone();
         ports.ready.push(Arc::new(move || verifier.is_ready()));
     }
+    let connections = gateway.topology().connections();
+    ports.pages = Some(connections.clone());
     let server = Server::new(bound, ports);
+    connections.prove_by(server.settings());
     let scheme = if start.loaded.config.security.tls.is_some() { "https" } else { "http" };
     command::say(format_args!("listening on {scheme}://{}/mcp", server.local_addr()));
     let reloader = Reloader::new(start, gateway.topology(), Some(server.settings()), verifier);
