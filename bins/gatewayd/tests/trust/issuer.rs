@@ -98,7 +98,9 @@ impl State {
     fn answer(&mut self, asked: &Asked) -> Reply {
         let mut reply = match asked.path() {
             _ if self.is_down => Reply::status(500),
-            "/.well-known/oauth-authorization-server" | "/.well-known/openid-configuration" => self.metadata(),
+            "/.well-known/oauth-authorization-server" | "/.well-known/openid-configuration" => {
+                self.metadata()
+            }
             "/jwks" => self.jwks(),
             "/introspect" => self.introspect(asked),
             "/token" => self.grant(asked),

@@ -7,7 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gateway_testkit::{Profile, http::HttpFake};
+use gateway_testkit::{
+    Profile,
+    client::{HttpClient, Speaks},
+    http::HttpFake,
+};
 
 use crate::{
     issuer::Issuer,
@@ -16,8 +20,7 @@ use crate::{
 };
 
 /// Shows a page to nobody: its URL is in a file then.
-const BROWSER: &str =
-    r#"[login]
+const BROWSER: &str = r#"[login]
 command = ["sh", "-c", "printf %s \"$0\" > opened.new && mv opened.new opened"]
 "#;
 
@@ -146,4 +149,76 @@ async fn documents_lead_to_no_private_address() {
     let done = tokio::task::block_in_place(|| log_in(&Folder::with(&config(&fake, &auth))));
     assert!(!done.status.success(), "{}", text(&done));
     assert_eq!(trap.accepted(), 0, "{}", text(&done));
+}
+
+const ANN: &str = "key-of-ann-0123456789";
+const BOB: &str = "key-of-bob-0123456789";
+
+/// A port that nobody has now, for an address that pages have to name.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The page that a client is sent to, in the way of its era.
+async fn sent_to(client: &HttpClient) -> String {
+    let answer = client.call("7", "d__echo", "{}").await.unwrap();
+    let url = answer.text.split(r#""url":""#).nth(1).and_then(|rest| rest.split('"').next());
+    url.unwrap_or_else(|| panic!("it is sent nowhere: {} {}", answer.status, answer.text)).to_owned()
+}
+
+/// What somebody does at a page: types a key, allows it, and comes back.
+fn connect(url: &str, key: &str) -> String {
+    let form = web::visit(url);
+    assert_eq!(web::status(&form), 200, "{form}");
+    let cookie = web::field(&form, "set-cookie").unwrap();
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    let value = |name: &str| {
+        let rest = form.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let body = format!("ticket={}&csrf={}&key={key}", value("ticket"), value("csrf"));
+    let fields = format!("{cookie}Content-Type: application/x-www-form-urlencoded\r\n");
+    let begun = web::send("POST", url.split('?').next().unwrap(), &fields, &body);
+    let Some(there) = web::field(&begun, "location") else { return begun };
+    let back = web::field(&web::visit(&there), "location").unwrap();
+    web::send("GET", &back, &cookie, "")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_user_connects_a_downstream_and_uses_it_with_a_token_of_its_own() {
+    let issuer = Issuer::open();
+    let fake = guarded(&issuer.url(), &["person-1", "person-2"]);
+    let text = config(&fake, "mode = \"per_user\"\nloopback_issuers = true");
+    let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", free_port())).replace(BROWSER, "");
+    let clients = format!(
+        "policy.default = \"allow\"\n[clients.ann]\nkey = \"{ANN}\"\n[clients.bob]\nkey = \"{BOB}\"\n"
+    );
+    let text = text.replacen("[downstreams.d]", &(clients + "[downstreams.d]"), 1);
+    let serving = Serving::start(&Folder::with(&text));
+    let elicits = r#"{"elicitation":{"url":{},"form":{}}}"#;
+    let modern = serving.client(Speaks::Modern(elicits.to_owned()), ANN);
+    let url = sent_to(&modern).await;
+    assert!(url.starts_with(&serving.at("/connect/d?ticket=")), "{url}");
+    let stranger = tokio::task::block_in_place(|| connect(&url, BOB));
+    assert_eq!(web::status(&stranger), 403, "{stranger}");
+    let url = sent_to(&modern).await;
+    let done = tokio::task::block_in_place(|| connect(&url, ANN));
+    assert_eq!(web::status(&done), 200, "{done} {}", serving.log());
+    let answer = modern.call("8", "d__echo", "{}").await.unwrap();
+    assert!(answer.text.contains("content"), "{} {}", answer.text, serving.log());
+    assert_eq!(fake.requests_of("tools/call").pop().unwrap().headers["authorization"], "Bearer person-1");
+    // The other one has nothing of that, and comes in the other way.
+    let legacy = serving.client(Speaks::legacy(), BOB).declaring(elicits);
+    legacy.shake_hands().await.unwrap();
+    let refused = legacy.call("9", "d__echo", "{}").await.unwrap();
+    assert!(refused.text.contains("-32042"), "{}", refused.text);
+    let url = sent_to(&legacy).await;
+    let done = tokio::task::block_in_place(|| connect(&url, BOB));
+    assert_eq!(web::status(&done), 200, "{done} {}", serving.log());
+    let answer = legacy.call("10", "d__echo", "{}").await.unwrap();
+    assert!(answer.text.contains("content"), "{} {}", answer.text, serving.log());
+    assert_eq!(fake.requests_of("tools/call").pop().unwrap().headers["authorization"], "Bearer person-2");
+    for secret in [ANN, BOB, "person-1", "person-2"] {
+        assert!(!serving.log().contains(secret), "{}", serving.log());
+    }
 }

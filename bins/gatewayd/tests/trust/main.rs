@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot run has failed")]
 #![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
 
+mod canary;
 mod issuer;
 mod login;
 mod oauth;

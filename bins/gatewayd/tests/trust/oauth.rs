@@ -175,7 +175,7 @@ async fn a_token_that_is_asked_about_is_refused_soon_after_it_is_revoked() {
     let issuer = Issuer::open();
     let text = format!(
         "listen = \"127.0.0.1:0\"\n{ALLOW_ALL}\n[oauth]\nresource = \"{RESOURCE}\"\n[[oauth.issuers]]\nissuer = \
-         \"{url}\"\nintrospection = {{ endpoint = \"{url}/introspect\", client_id = \"gateway\", client_secret = {{ env = \"ASK\" }} }}\n{}",
+         \"{url}\"\nintrospection = {{ endpoint = \"{url}/introspect\", client_id = \"gateway\", client_secret = {{ env = \"ASK\" }}, cache = \"2s\" }}\n{}",
         fake("d", &[]),
         url = issuer.url(),
     );

@@ -100,7 +100,9 @@ async fn what_one_client_forwards_is_never_sent_for_another() {
         for (mine, other) in [("t-ann", "t-bob"), ("t-bob", "t-ann")] {
             assert!(!(header(&request, "x-tenant") == Some(mine) && request.body.contains(other)), "{text}");
         }
-        if let (Some(session), Some(tenant)) = (header(&request, "mcp-session-id"), header(&request, "x-tenant")) {
+        if let (Some(session), Some(tenant)) =
+            (header(&request, "mcp-session-id"), header(&request, "x-tenant"))
+        {
             let owner = tenants.entry(session.to_owned()).or_insert_with(|| tenant.to_owned());
             assert_eq!(owner, tenant, "a session is shared");
         }
@@ -149,13 +151,13 @@ async fn the_gateway_fetches_a_token_for_itself_and_sends_it_nowhere_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callers_token_is_exchanged_and_goes_nowhere_but_to_the_token_endpoint() {
     let (issuer, fake) = (Issuer::open(), downstream());
-    fake.set(|faults| faults.tokens = Some((1..=9).flat_map(|n| [format!("for-ann-{n}"), format!("for-bob-{n}")]).collect()));
+    fake.set(|faults| {
+        faults.tokens = Some((1..=9).flat_map(|n| [format!("for-ann-{n}"), format!("for-bob-{n}")]).collect())
+    });
     let folder = as_client(&issuer, &fake, "mode = \"exchange\"");
     let serving = Serving::with(&folder, &[("CLIENT_SECRET", CLIENT_SECRET)]);
     let tokens = ["ann", "bob"].map(|subject| (subject, issuer.token(RESOURCE, subject, "")));
-    let begun = format!("{}/readyz", serving.at(""));
     serving.until("it has keys", async || serving.tools(&tokens[0].1).await.status == 200).await;
-    drop(begun);
     for (subject, token) in &tokens {
         for speaks in [Speaks::modern(), Speaks::legacy()] {
             let client = serving.client(speaks, token);

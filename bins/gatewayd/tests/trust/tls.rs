@@ -106,7 +106,11 @@ async fn a_certificate_that_is_renewed_is_shown_from_then_on() {
         ),
     );
     let serving = Serving::start(&folder);
-    assert!(serving.url.starts_with("https://127.0.0.1:") && serving.url.ends_with("/mcp"), "{}", serving.url);
+    assert!(
+        serving.url.starts_with("https://127.0.0.1:") && serving.url.ends_with("/mcp"),
+        "{}",
+        serving.url
+    );
     let address = serving.address();
     let listed = tools(address, None, "").await;
     assert!(web::status(&listed) == 200 && listed.contains("d__echo"), "{listed}");
@@ -116,7 +120,9 @@ async fn a_certificate_that_is_renewed_is_shown_from_then_on() {
     serving.until("the log says so", async || serving.log().contains("own.pem")).await;
     assert_eq!(shown(address).await, Some(certificate("server")));
     copy(&folder, "renewed");
-    serving.until("the new one is shown", async || shown(address).await == Some(certificate("renewed"))).await;
+    serving
+        .until("the new one is shown", async || shown(address).await == Some(certificate("renewed")))
+        .await;
     assert_eq!(web::status(&tools(address, None, "").await), 200);
 }
 

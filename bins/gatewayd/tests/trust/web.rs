@@ -15,7 +15,6 @@ use std::{
 /// One request as it arrived.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
-    pub(crate) method: String,
     /// Path and query.
     pub(crate) target: String,
     /// Everything before the body.
@@ -137,13 +136,14 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Asked>>, answers: &Answers) -> Opti
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     let mut words = head.split(' ');
-    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let asked = Asked { method, target, body: String::from_utf8_lossy(&body).into_owned(), head };
+    let target = words.nth(1)?.to_owned();
+    let asked = Asked { target, body: String::from_utf8_lossy(&body).into_owned(), head };
     kept.lock().unwrap().push(asked.clone());
     let Reply { status, fields, body } = answers(&asked);
     let fields: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
-    let head = format!("HTTP/1.1 {status} X\r\n{fields}content-length: {length}\r\nconnection: close\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 {status} X\r\n{fields}content-length: {length}\r\nconnection: close\r\n\r\n");
     (&stream).write_all((head + &body).as_bytes()).ok()
 }
 
