@@ -18,6 +18,7 @@ mod log;
 mod memory;
 mod offer;
 mod outgoing;
+mod pages;
 mod reload;
 mod staged;
 mod topology;

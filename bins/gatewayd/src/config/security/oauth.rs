@@ -162,11 +162,12 @@ fn introspected(mut table: Table<'_>) -> Option<KeySource> {
         }
         table.take(key)
     });
+    let cache = table.read("cache", scalar::duration(HOUR)).unwrap_or(Duration::from_secs(60));
     table.finish();
     let endpoint = endpoint.and_then(|item| item.parsed(secure));
     let client = client.and_then(|item| item.parsed(scalar::word));
     let secret = secret.and_then(|item| secret::read(&item));
-    Some(KeySource::Introspection { endpoint: endpoint?, client: client?, secret: secret? })
+    Some(KeySource::Introspection { endpoint: endpoint?, client: client?, secret: secret?, cache })
 }
 
 /// `https`, or a loopback address.
