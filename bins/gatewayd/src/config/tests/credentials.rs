@@ -1,5 +1,7 @@
 //! `auth` of a downstream with a url.
 
+use std::time::Duration;
+
 use super::*;
 
 fn grant(auth: &str) -> Grant {
