@@ -48,11 +48,10 @@ def auth(url: str, logs: Path) -> dict:
     keys = {
         "type": "oauth",
         "mode": "client_credentials" if machine else "gateway",
-        "client_metadata_url": CLIENT_METADATA,
-        "legacy_discovery": True,
         "loopback_issuers": True,
-        "store": str(logs / "tokens"),
     }
+    if not machine:
+        keys |= {"client_metadata_url": CLIENT_METADATA, "legacy_discovery": True, "store": str(logs / "tokens")}
     if "client_id" in context:
         keys["client_id"] = context["client_id"]
     if "client_secret" in context:

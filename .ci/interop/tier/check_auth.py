@@ -17,6 +17,18 @@ EXTENSION = "extension"
 MODES = {LEGACY: "legacy", MODERN: "auto", "2025-03-26": "legacy", EXTENSION: "legacy"}
 PREFIX = "auth/"
 
+# Where the gateway has to refuse, the suite passes one that does not even begin. What `gatewayd login` says shows that it
+# refused, and why.
+OTHER_ISSUER = "the answer is not from the authorization server that was asked"
+REFUSALS = {
+    "resource-mismatch": "metadata is for another server than the one that is called",
+    "iss-supported-missing": OTHER_ISSUER,
+    "iss-wrong-issuer": OTHER_ISSUER,
+    "iss-unexpected": OTHER_ISSUER,
+    "iss-normalized": OTHER_ISSUER,
+    "metadata-issuer-mismatch": "no metadata of the authorization server has exactly its issuer",
+}
+
 
 class Auth:
     def __init__(self, suite: Suite, report: Report, expectations: Expectations, installed: Path, binary: str):
@@ -38,6 +50,14 @@ class Auth:
         version = None if revision == EXTENSION else revision
         try:
             problem = self._suite.client("auth", self._command, version, PREFIX + scenario, env)
+            problem = problem or _wrong_refusal(scenario, logs / "login.log")
         except Failed as error:
             problem = str(error)
         self._expectations.judge(self._report, f"auth/{revision}/{scenario}", problem)
+
+
+def _wrong_refusal(scenario: str, log: Path) -> str | None:
+    wanted = REFUSALS.get(scenario)
+    if not wanted or (log.is_file() and wanted in log.read_text(errors="replace")):
+        return None
+    return f"gatewayd login did not refuse with {wanted!r} (see {log})"

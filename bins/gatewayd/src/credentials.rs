@@ -104,7 +104,7 @@ fn oauth(
             bail!("these credentials are not of an authorization server")
         }
     };
-    let TokenClient { issuer, token_url, scopes, audience, .. } = client;
+    let TokenClient { issuer, token_url, scopes, audience, legacy_discovery, loopback_issuers, .. } = client;
     let oauth = OauthConfig {
         client: identity(client, interactive)?,
         scopes: scopes.clone(),
@@ -112,8 +112,8 @@ fn oauth(
         token_url: token_url.as_ref().map(ToString::to_string),
         audience: audience.clone(),
         redirect: interactive.and_then(|interactive| interactive.redirect.as_ref()).map(ToString::to_string),
-        legacy_discovery: interactive.is_some_and(|interactive| interactive.legacy_discovery),
-        loopback_issuers: interactive.is_some_and(|interactive| interactive.loopback_issuers),
+        legacy_discovery: *legacy_discovery,
+        loopback_issuers: *loopback_issuers,
         probe: Some(probe()),
         ..OauthConfig::new(downstream.name.as_str(), &remote.url.to_string(), mode)
     };

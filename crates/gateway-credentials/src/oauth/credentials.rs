@@ -175,7 +175,7 @@ impl OauthCredentials {
         match self.mode() {
             Mode::Gateway | Mode::PerUser { .. } => {
                 self.shared.note_wanted(need, &asked).await?;
-                Err(OauthError::LoginNeeded)
+                Err(OauthError::ScopesNeeded)
             }
             Mode::ClientCredentials | Mode::Exchange => {
                 self.shared.heard().want(&asked);
@@ -190,7 +190,7 @@ impl OauthCredentials {
         let name = &self.shared.checked.config.name;
         let owner = incoming.and_then(|incoming| Owner::of(&incoming.caller));
         match (error, self.mode(), owner) {
-            (OauthError::LoginNeeded, Mode::PerUser { base }, Some(owner)) => {
+            (OauthError::LoginNeeded | OauthError::ScopesNeeded, Mode::PerUser { base }, Some(owner)) => {
                 match self.shared.tickets.issue(owner, Instant::now()) {
                     Ok(ticket) => CredentialError::Visit {
                         url: format!("{}/{name}?ticket={ticket}", base.trim_end_matches('/')),
@@ -200,9 +200,11 @@ impl OauthCredentials {
                     Err(error) => unavailable(name, &error),
                 }
             }
-            (error @ OauthError::LoginNeeded, Mode::Gateway, _) => CredentialError::Unavailable {
-                reason: format!("{name}: {error}: run `gatewayd login {name}`"),
-            },
+            (error @ (OauthError::LoginNeeded | OauthError::ScopesNeeded), Mode::Gateway, _) => {
+                CredentialError::Unavailable {
+                    reason: format!("{name}: {error}: run `gatewayd login {name}`"),
+                }
+            }
             (error, ..) => unavailable(name, &error),
         }
     }

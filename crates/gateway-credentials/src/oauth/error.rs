@@ -71,8 +71,11 @@ pub enum OauthError {
     #[error("the {0} is not understood")]
     Malformed(&'static str),
     /// A person has to authorize first.
-    #[error("nobody has authorized the gateway yet")]
+    #[error("the gateway is not authorized, or not any more")]
     LoginNeeded,
+    /// A person has to authorize again, because a request needs more than what was authorized.
+    #[error("the server wants more scopes than the gateway is authorized for")]
+    ScopesNeeded,
     /// Tokens do not help: the server wants the scopes that were already asked for, too often.
     #[error("the server goes on asking for scopes that authorizing did not bring")]
     ScopesInVain,

@@ -40,7 +40,7 @@ fn config(folder: &Folder, own: &str, shared: &str) -> String {
     let _ = write!(text, "[downstreams.ownurl]\nurl = {own:?}\nsharing = \"per_client\"\n{pool}");
     let _ = write!(text, "[downstreams.sharedurl]\nurl = {shared:?}\nsharing = \"shared\"\n");
     for number in 0..32 {
-        let _ = write!(text, "[clients.client{number}]\nkey = \"{}\"\n", key(number));
+        let _ = write!(text, "[clients.client{number}]\nkey = \"{}\"\nallow = [\"*\"]\n", key(number));
     }
     text
 }

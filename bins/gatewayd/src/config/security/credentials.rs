@@ -159,6 +159,8 @@ fn client(table: &mut Table<'_>) -> TokenClient {
         token_url: table.read("token_url", secure),
         scopes: table.list("scopes", scalar::word).unwrap_or_default(),
         audience: table.read("audience", scalar::word),
+        legacy_discovery: table.read("legacy_discovery", scalar::flag).unwrap_or(false),
+        loopback_issuers: table.read("loopback_issuers", scalar::flag).unwrap_or(false),
     }
 }
 
@@ -168,8 +170,6 @@ fn interactive(owner: Owner, client: TokenClient, table: &mut Table<'_>) -> Inte
         owner,
         client_metadata_url: table.read("client_metadata_url", secure),
         redirect: table.read("redirect", reach::url),
-        legacy_discovery: table.read("legacy_discovery", scalar::flag).unwrap_or(false),
-        loopback_issuers: table.read("loopback_issuers", scalar::flag).unwrap_or(false),
         store: table.read("store", scalar::path),
         store_key: table.take("store_key").and_then(|item| secret::read(&item)),
     }

@@ -356,6 +356,10 @@ pub(crate) struct TokenClient {
     pub(crate) token_url: Option<Uri>,
     pub(crate) scopes: Vec<String>,
     pub(crate) audience: Option<String>,
+    /// Whether a server without metadata may be its own authorization server (2025-03-26).
+    pub(crate) legacy_discovery: bool,
+    /// Whether documents may name addresses of this machine: for development.
+    pub(crate) loopback_issuers: bool,
 }
 
 /// Tokens that a person has to allow.
@@ -367,10 +371,6 @@ pub(crate) struct Interactive {
     pub(crate) client_metadata_url: Option<Uri>,
     /// Where the browser of `gatewayd login` comes back; by default a free port of 127.0.0.1.
     pub(crate) redirect: Option<Uri>,
-    /// Whether a server without metadata may be its own authorization server (2025-03-26).
-    pub(crate) legacy_discovery: bool,
-    /// Whether documents may name addresses of this machine: for development.
-    pub(crate) loopback_issuers: bool,
     pub(crate) store: Option<PathBuf>,
     pub(crate) store_key: Option<Secret>,
 }

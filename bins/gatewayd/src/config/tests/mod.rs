@@ -1,6 +1,7 @@
 //! What is accepted, what is refused and in which words.
 
 mod apis;
+mod credentials;
 mod editors;
 mod problems;
 mod security;
