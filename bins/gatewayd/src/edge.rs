@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use gateway_auth::{
     Algorithm, Audiences, Check, EndpointAuth, IntrospectionConfig, IssuerConfig, JwtConfig, KeySource,
     RoleMapping, Verifier, VerifierConfig,
 };
-use gateway_domain::{DownstreamName, View};
+use gateway_domain::{Caller, DownstreamName, TokenError, TokenVerifier, View};
 use gateway_egress::Fetch;
-use gateway_server::{ClientCertificates, ClientKey, OauthConfig, ScopeRule, ServerConfig, TlsConfig};
+use gateway_server::{
+    BindError, ClientCertificates, ClientKey, OauthConfig, ScopeRule, ServerConfig, TlsConfig,
+};
 
 use crate::{
     config::{self, Config, Grant, Issuer, Key, Oauth, Outgoing, Reach},
@@ -16,7 +19,7 @@ use crate::{
 };
 
 /// The edge's configuration.
-pub(crate) fn config(config: &Config, verifier: Option<&Arc<Verifier>>) -> ServerConfig {
+pub(crate) fn config(config: &Config, verifier: Option<Arc<dyn TokenVerifier>>) -> ServerConfig {
     let mut server = ServerConfig::new(gateway::identity());
     server.listen = config.listen;
     server.admin_listen = config.admin_listen;
@@ -64,10 +67,12 @@ pub(crate) fn config(config: &Config, verifier: Option<&Arc<Verifier>>) -> Serve
 /// What it does not accept.
 pub(crate) fn verifier(config: &Config, fetch: &Arc<dyn Fetch>) -> anyhow::Result<Option<Arc<Verifier>>> {
     let Some(oauth) = &config.security.oauth else { return Ok(None) };
+    Ok(Some(Arc::new(Verifier::start(verifier_config(config, oauth), fetch)?)))
+}
+
+fn verifier_config(config: &Config, oauth: &Oauth) -> VerifierConfig {
     let issuers = oauth.issuers.iter().map(|one| issuer(config, oauth, one)).collect();
-    let verifier =
-        VerifierConfig { issuers, deny_list: oauth.deny_list.clone(), ..VerifierConfig::default() };
-    Ok(Some(Arc::new(Verifier::start(verifier, fetch)?)))
+    VerifierConfig { issuers, deny_list: oauth.deny_list.clone(), ..VerifierConfig::default() }
 }
 
 fn issuer(config: &Config, oauth: &Oauth, issuer: &Issuer) -> IssuerConfig {
@@ -107,7 +112,7 @@ fn check(issuer: &Issuer) -> Check {
     })
 }
 
-fn tokens(config: &Config, oauth: &Oauth, verifier: &Arc<Verifier>) -> OauthConfig {
+fn tokens(config: &Config, oauth: &Oauth, verifier: Arc<dyn TokenVerifier>) -> OauthConfig {
     let rule = |scopes: &Vec<String>| ScopeRule { scopes: scopes.clone(), ..ScopeRule::default() };
     let required = &oauth.required;
     let always = (!required.always.is_empty()).then(|| rule(&required.always));
@@ -121,7 +126,7 @@ fn tokens(config: &Config, oauth: &Oauth, verifier: &Arc<Verifier>) -> OauthConf
         matches!(outgoing(downstream), Some(Outgoing { grant: Some(Grant::Exchange { .. }), .. }))
     };
     OauthConfig {
-        verifier: verifier.clone(),
+        verifier,
         resource: oauth.resource.clone(),
         resources: resources(config, oauth),
         authorization_servers: oauth.issuers.iter().map(|issuer| issuer.issuer.clone()).collect(),
@@ -169,4 +174,50 @@ fn outgoing(downstream: &config::Downstream) -> Option<&Outgoing> {
         Reach::Url(remote) => Some(&remote.outgoing),
         Reach::Command(_) | Reach::Api(_) => None,
     }
+}
+
+/// What of these sections cannot be used, beyond what their values tell, each with the key it is about. The address is
+/// only looked at if it `is_opened`.
+pub(crate) fn faults(config: &Config, is_opened: bool) -> Vec<(&'static str, String)> {
+    let mut faults = Vec::new();
+    if let Some(oauth) = &config.security.oauth
+        && let Err(error) = verifier_config(config, oauth).check()
+    {
+        faults.push(("oauth", error.to_string()));
+    }
+    let server = self::config(config, Some(Arc::new(Nobodys)));
+    let checked = server.tls.as_ref().map_or(Ok(()), TlsConfig::check);
+    if let Err(error) = checked.and_then(|()| if is_opened { server.check() } else { Ok(()) }) {
+        faults.push((key_of(&error), error.to_string()));
+    }
+    faults
+}
+
+fn key_of(error: &BindError) -> &'static str {
+    match error {
+        BindError::Tls { .. } => "tls",
+        BindError::Oauth { .. } => "oauth",
+        BindError::Header { .. } => "key_header",
+        BindError::HeaderBytes { .. } => "limits",
+        BindError::Host { .. } => "allowed_hosts",
+        BindError::Origin { .. } => "allowed_origins",
+        BindError::Unauthenticated { .. } | BindError::Listen { .. } => "listen",
+    }
+}
+
+/// Stands for who will check tokens, while a configuration is only looked at.
+struct Nobodys;
+
+#[async_trait]
+impl TokenVerifier for Nobodys {
+    async fn verify(&self, _: &str, _: &View) -> Result<Caller, TokenError> {
+        Err(TokenError::Unavailable { reason: "nothing is served yet".to_owned() })
+    }
+}
+
+/// Whether callers have to prove who they are.
+pub(crate) fn is_closed(config: &Config) -> bool {
+    let security = &config.security;
+    let requires = |tls: &config::Tls| tls.client_certificates == config::ClientCertificates::Require;
+    !config.clients.is_empty() || security.oauth.is_some() || security.tls.as_ref().is_some_and(requires)
 }

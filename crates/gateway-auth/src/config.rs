@@ -47,6 +47,16 @@ pub struct VerifierConfig {
     pub clock: Clock,
 }
 
+impl VerifierConfig {
+    /// Whether it can work, without asking anybody.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        crate::validate::check(self)
+    }
+}
+
 /// A number of tokens. Default 10,000; at least 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remembered(pub usize);

@@ -23,7 +23,7 @@ pub(super) async fn run(
     // Before anything is started: a port that is taken must not cost ten processes.
     let fetch = outgoing::fetch(config)?;
     let verifier = edge::verifier(config, &fetch)?;
-    let bound = Bound::bind(edge::config(config, verifier.as_ref())).await?;
+    let bound = Bound::bind(edge::config(config, verifier.clone().map(|verifier| verifier as _))).await?;
     let gateway = Gateway::start_to_serve(config, Users::Clients)?;
     let mut ports = gateway.ports();
     if let Some(verifier) = &verifier {

@@ -79,6 +79,12 @@ impl Layers {
         }
     }
 
+    /// Where a key of the top level stands; the key itself if it is written nowhere.
+    pub(super) fn place_of(&self, key: &str) -> String {
+        let place = |value: &Value| self.place(value.tag(), &KeyPath::default().key(key));
+        self.merged().get(key).map_or_else(|| key.to_owned(), place)
+    }
+
     /// The file of a layer, as [`Self::place`] calls it.
     pub(super) fn file(&self, tag: Tag) -> Option<&str> {
         match self.origin(tag)? {

@@ -251,10 +251,11 @@ impl Loading<'_> {
         let Report { problems, notes, mut secret_variables, secrets, stamps } = reader.into_report();
         let files = self.stamps.into_iter().chain(stamps).collect();
         let unusable = || {
-            let problem =
-                |(place, what): (&str, String)| Problem { place: place.to_owned(), what, hint: None };
             let whole = Config { secrets: secrets.clone(), ..config.clone() };
             let faults = crate::decisions::faults(&whole).into_iter().chain(crate::offer::faults(&whole));
+            let faults = faults.chain(crate::edge::faults(&whole, request.opens_port));
+            let problem =
+                |(key, what): (&str, String)| Problem { place: layers.place_of(key), what, hint: None };
             faults.map(problem).collect()
         };
         // Of a configuration with problems nothing more can be said.
@@ -263,9 +264,8 @@ impl Loading<'_> {
             return Attempt { outcome: Err(Problems(problems)), files };
         }
         secret_variables.extend(self.variables);
-        // A child without these does not start; that somebody refers to them makes them no secret.
-        secret_variables
-            .retain(|name| !["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"].contains(&name.as_str()));
+        // A child without these does not start.
+        secret_variables.retain(|name| !secret::OPEN.contains(&name.as_str()));
         let notes = self.notes.into_iter().chain(notes).collect();
         let config = Config { secret_variables, secrets, ..config };
         Attempt { outcome: Ok(Loaded { config, source, notes }), files }

@@ -34,6 +34,10 @@ fn of_table(item: &Item<'_>, mut table: Table<'_>) -> Option<Secret> {
     let variable = table.take("env");
     let file = table.take("file");
     table.finish();
+    // That somebody refers to these makes them no secret.
+    let is_open = variable
+        .as_ref()
+        .is_some_and(|item| matches!(item.value(), Value::String(_, name) if OPEN.contains(&name.as_str())));
     let value = match (variable, file) {
         (Some(variable), None) => of_variable(&variable),
         (None, Some(file)) => of_file(&file),
@@ -43,9 +47,14 @@ fn of_table(item: &Item<'_>, mut table: Table<'_>) -> Option<Secret> {
             None
         }
     }?;
-    item.keeps(&value);
+    if !is_open {
+        item.keeps(&value);
+    }
     Some(Secret::new(prefix.unwrap_or_default() + &value))
 }
+
+/// Variables that everybody may know.
+pub(super) const OPEN: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "SHELL", "TMPDIR"];
 
 fn of_variable(item: &Item<'_>) -> Option<String> {
     let name = item.parsed(scalar::text)?;

@@ -1,12 +1,14 @@
 use gateway_pipeline::policy::{ClientRules, Effect, PolicyConfig, Rule, Through, What, Who};
 
-use crate::config::{self, Config, PinMode};
+use crate::{
+    config::{self, Config, PinMode},
+    edge,
+};
 
 /// The rules. What no rule is about nobody may do, unless nobody has to say who it is.
 pub(crate) fn config(config: &Config) -> PolicyConfig {
     let security = &config.security;
-    let is_closed =
-        !config.clients.is_empty() || security.oauth.is_some() || security.tls.as_ref().is_some_and(asks);
+    let is_closed = edge::is_closed(config);
     let allows = security.policy.allows_by_default.unwrap_or(!is_closed);
     let pins = &security.pins;
     PolicyConfig {
@@ -16,10 +18,6 @@ pub(crate) fn config(config: &Config) -> PolicyConfig {
         pinned: (pins.mode != PinMode::Off).then(|| pins.accepted.names()),
         ..PolicyConfig::default()
     }
-}
-
-fn asks(tls: &config::Tls) -> bool {
-    tls.client_certificates == config::ClientCertificates::Require
 }
 
 fn effect(allows: bool) -> Effect {

@@ -166,7 +166,7 @@ impl Reloader {
         let (added, changed) = (names(&changes.added), names(&changes.changed));
         let (removed, kept, settings) = (names(&changes.removed), changes.kept, edge.join(" "));
         let steps = self.topology.prepare(&config, changes.into_all())?;
-        let server = edge::config(&config, self.verifier.as_ref());
+        let server = edge::config(&config, self.verifier.clone().map(|verifier| verifier as _));
         // Rules must not be taken on for an edge that is not.
         if let Some(edge) = &self.settings {
             edge.check(&server).context("the configuration as it would be used")?;
@@ -174,6 +174,11 @@ impl Reloader {
         self.take_on_rules(&config)?;
         if let Some(edge) = &self.settings {
             edge.replace(server).context("the configuration as it would be used")?;
+        }
+        if edge::is_closed(&self.running) && !edge::is_closed(&config) {
+            tracing::warn!(
+                "nobody has to say who it is any more: whoever reaches the gateway may use everything"
+            );
         }
         self.topology.manager.set_config(gateway::manager_config(&config));
         if reason == SIGHUP {

@@ -1,5 +1,8 @@
 use std::{path::PathBuf, time::Duration};
 
+use super::load::load;
+use crate::BindError;
+
 /// TLS on the address where MCP clients connect: 1.2 or newer, keys and certificates in PEM files. The other address,
 /// for operators, has none.
 ///
@@ -31,6 +34,16 @@ impl TlsConfig {
             handshake_time: Duration::from_secs(10),
             look_every: Duration::from_secs(10),
         }
+    }
+}
+
+impl TlsConfig {
+    /// Whether the files can be used as they are now. Reads them, blocking.
+    ///
+    /// # Errors
+    /// [`BindError::Tls`].
+    pub fn check(&self) -> Result<(), BindError> {
+        load(self).map(drop).map_err(|reason| BindError::Tls { reason })
     }
 }
 

@@ -60,6 +60,7 @@ fn read(name: &str, item: &Item<'_>, downstreams: &Downstreams) -> Option<Client
     let client = Client {
         name: name.to_owned(),
         certificates,
+        metrics: table.read("metrics", scalar::flag).unwrap_or(false),
         allow: table.list("allow", |item| downstreams.pattern(item)).unwrap_or_default(),
         deny: table.list("deny", |item| downstreams.pattern(item)).unwrap_or_default(),
         keys,

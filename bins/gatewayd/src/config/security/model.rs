@@ -37,6 +37,8 @@ pub(crate) struct Client {
     pub(crate) name: String,
     /// The bearer keys; no two clients have the same.
     pub(crate) keys: Vec<Key>,
+    /// Whether it may read the page of metrics, which tells of everybody.
+    pub(crate) metrics: bool,
     /// SHA-256 of certificates that it may prove itself with over TLS.
     pub(crate) certificates: Vec<[u8; 32]>,
     /// Globs over names on `/mcp`.

@@ -98,6 +98,12 @@ fn each_way_to_be_wrong_is_told_with_its_place() {
             ],
         ),
         (
+            "[[policy.rules]]\neffect = \"deny\"\nclients = []",
+            &[
+                "g.toml:1: policy.rules[0]: `clients` is empty, and would fit nobody and nothing; hint: leave it out to fit everybody and everything",
+            ],
+        ),
+        (
             "[[policy.rules]]\neffect = \"allow\"\nclients = [\"nobody\"]",
             &["g.toml:3: policy.rules[0].clients[0]: there is no client \"nobody\""],
         ),
