@@ -11,6 +11,8 @@ mod changes;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod http2;
 #[cfg(test)]
 mod legacy;
