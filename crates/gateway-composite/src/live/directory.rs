@@ -3,8 +3,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_aggregate::after;
 use gateway_domain::{
-    Caller, CallerError, Decision, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations,
-    InternalError, ListKind, Offer, OfferedTool, Origin, Page, RawObject, SessionKey, View,
+    Act, Caller, CallerError, Decision, Directory, DownstreamName, DownstreamStatus, Error, Exchange,
+    Generations, InternalError, ListKind, Offer, OfferedTool, Origin, Page, RawObject, SessionKey, View,
 };
 
 use super::{LiveWorkflows, merged::Shown};
@@ -60,6 +60,10 @@ impl Directory for LiveWorkflows {
 
     fn workflow(&self, view: &View, caller: &Caller, name: &str) -> Option<Decision> {
         self.shared.directory.workflow(view, caller, name)
+    }
+
+    fn also_called(&self, view: &View, act: Act, name: &str) -> Vec<String> {
+        self.shared.directory.also_called(view, act, name)
     }
 
     fn flush(&self, downstream: Option<&DownstreamName>) -> usize {

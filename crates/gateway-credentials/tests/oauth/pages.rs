@@ -213,7 +213,7 @@ async fn pages_cannot_be_framed_or_kept_and_cookies_are_bound() {
             assert!(header(&page, header::CONTENT_SECURITY_POLICY).contains("frame-ancestors 'none'"));
             assert_eq!(header(&page, header::X_FRAME_OPTIONS), "DENY");
             assert_eq!(header(&page, header::CACHE_CONTROL), "no-store");
-            assert_eq!(header(&page, header::REFERRER_POLICY), "no-referrer");
+            assert_eq!(header(&page, header::REFERRER_POLICY), "same-origin");
         }
     }
 }

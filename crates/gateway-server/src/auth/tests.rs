@@ -268,3 +268,15 @@ fn a_user_stays_as_long_as_tokens_of_its_issuer_are_taken() {
         assert_eq!(gone.iter().any(|gone| Arc::ptr_eq(gone, &ann)), !stays, "{name}");
     }
 }
+
+#[test]
+fn no_key_is_shown() {
+    let authority = Authority::new(&config(&[ClientKey::new("desk", "k")]));
+    assert_eq!(format!("{authority:?}"), "Authority { clients: 1, .. }");
+}
+
+#[test]
+fn a_proof_is_asked_for_once_anybody_could_give_one() {
+    assert!(!Authority::new(&config(&[])).is_closed());
+    assert!(Authority::new(&config(&[ClientKey::new("desk", "k")])).is_closed());
+}

@@ -202,3 +202,13 @@ fn only_named_issuers_are_taken() {
         assert!(!protected.takes(other), "{other}");
     }
 }
+
+#[test]
+fn what_checks_tokens_is_not_shown() {
+    let config = config();
+    assert_eq!(
+        format!("{config:?}"),
+        r#"OauthConfig { resource: "https://gw.example/mcp", authorization_servers: ["https://as.example"], .. }"#
+    );
+    assert_eq!(format!("{:?}", Protected::new(&config).unwrap()), "Protected { .. }");
+}

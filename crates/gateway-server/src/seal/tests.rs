@@ -131,3 +131,8 @@ fn nobody_is_taken_for_another_who_is_called_alike() {
         }
     }
 }
+
+#[test]
+fn a_key_is_not_shown() {
+    assert_eq!(format!("{:?}", Seal::new(Some(&[7; 32].into()))), "Seal { .. }");
+}

@@ -11,6 +11,9 @@ const NOT_JSON: (u16, i64) = (400, -32700);
 const NOT_A_MESSAGE: (u16, i64) = (400, -32600);
 const MISMATCH: (u16, i64) = (400, -32020);
 const INVALID: (u16, i64) = (400, -32602);
+const UNSUPPORTED: (u16, i64) = (400, -32022);
+/// As a call that was made fails.
+const INVALID_CALL: (u16, i64) = (200, -32602);
 const GOOD: (u16, i64) = (200, 0);
 
 /// A body, and what it is answered with.
@@ -73,11 +76,11 @@ fn missing_and_doubled() -> Vec<Row> {
         missing.remove(at);
         let mut doubled = tokens.clone();
         doubled.insert(at, tokens[at].clone());
-        // The only token whose place may be empty is the one element that the array can do without, and that
-        // is two tokens; an object within an object needs a name.
-        for body in [missing.concat(), doubled.concat()] {
-            rows.push((body.into_bytes(), NOT_JSON));
-        }
+        // A text with more behind it; and two digits are one number.
+        let of_missing = if at == 0 { NOT_A_MESSAGE } else { NOT_JSON };
+        let of_doubled = if tokens[at] == "1" { GOOD } else { NOT_JSON };
+        rows.push((missing.concat().into_bytes(), of_missing));
+        rows.push((doubled.concat().into_bytes(), of_doubled));
     }
     rows
 }
@@ -109,17 +112,25 @@ fn wrong_types() -> Vec<Row> {
                 format!(r#""method":{value}"#),
                 pick(is_text, MISMATCH, NOT_A_MESSAGE),
             ),
-            (r#""name":"files__echo""#.to_owned(), format!(r#""name":{value}"#), MISMATCH),
+            (
+                r#""name":"files__echo""#.to_owned(),
+                format!(r#""name":{value}"#),
+                pick(is_text, MISMATCH, INVALID_CALL),
+            ),
             (
                 r#""arguments":{"a":[1,"x"]}"#.to_owned(),
                 format!(r#""arguments":{value}"#),
-                pick(is_object, GOOD, (200, -32602)),
+                pick(is_object, GOOD, INVALID_CALL),
             ),
             (meta.clone(), format!(r#""_meta":{value}"#), INVALID),
             (
                 version.clone(),
                 format!(r#""io.modelcontextprotocol/protocolVersion":{value}"#),
-                pick(value == "\"x\"", MISMATCH, INVALID),
+                match value {
+                    "\"x\"" => MISMATCH,
+                    "\"\"" => UNSUPPORTED,
+                    _ => INVALID,
+                },
             ),
             (
                 capabilities.to_owned(),
@@ -147,7 +158,7 @@ fn strange_names() -> Vec<Row> {
         ("jsonrpc", NOT_A_MESSAGE),
         ("method", NOT_A_MESSAGE),
         ("params", INVALID),
-        ("name", MISMATCH),
+        ("name", INVALID_CALL),
         ("_meta", INVALID),
         ("io.modelcontextprotocol/protocolVersion", INVALID),
         ("io.modelcontextprotocol/clientCapabilities", INVALID),

@@ -496,6 +496,7 @@ async fn states_and_tasks_of_one_user_are_nothing_to_another() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn a_profile_has_its_own_resource_and_its_renamed_tools_need_the_scopes_of_their_names_on_mcp() {
     let own = "https://gw.example/mcp/desk";
     let (server, verifier) = protected(|_, oauth| {
