@@ -37,9 +37,9 @@ pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<E
     let (stop, hangup) = (termination(stays.then_some(terminal))?, hangup()?);
     let config = &start.loaded.config;
     match command {
-        cli::Command::Serve(_) => serve::run(start, stop, hangup, terminal).await,
+        cli::Command::Serve(_) => Box::pin(serve::run(start, stop, hangup, terminal)).await,
         cli::Command::Stdio(stdio) => {
-            stdio::run(start, stdio.client.as_deref(), stop, hangup, terminal).await
+            Box::pin(stdio::run(start, stdio.client.as_deref(), stop, hangup, terminal)).await
         }
         cli::Command::Check(report) => check::run(config, report.json, stop).await,
         cli::Command::Tools(tools) => tools::run(config, &tools, stop).await,

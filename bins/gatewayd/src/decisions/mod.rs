@@ -131,7 +131,7 @@ fn limiting(limits: Arc<Limits>) -> Layer {
 }
 
 fn redacting(redactor: Arc<Redactor>, settings: RedactSettings) -> Layer {
-    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), settings.clone(), inner)))
+    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), settings, inner)))
 }
 
 /// What of these sections cannot be used, beyond what their values tell, each with the section it is about.

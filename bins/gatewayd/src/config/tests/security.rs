@@ -67,9 +67,7 @@ fn what_variables_and_files_hold_is_kept_as_a_secret_by_its_key() {
     assert_eq!((&**key, secret.expose()), ("clients.desk.key", "a-secret-of-some-length"));
 }
 
-#[test]
-fn each_way_to_be_wrong_is_told_with_its_place() {
-    let rows: &[(&str, &[&str])] = &[
+const WRONG: &[(&str, &[&str])] = &[
         (
             "[clients.a]\nkey = \"sha256:12\"",
             &[
@@ -193,8 +191,11 @@ fn each_way_to_be_wrong_is_told_with_its_place() {
                 "g.toml:3: downstreams.r.auth.command: found a string where an array is needed; hint: no shell reads it: write [\"program\", \"argument\", …]",
             ],
         ),
-    ];
-    for (text, expected) in rows {
+];
+
+#[test]
+fn each_way_to_be_wrong_is_told_with_its_place() {
+    for (text, expected) in WRONG {
         check(text, expected);
     }
 }
