@@ -20,7 +20,16 @@ use crate::{
     config::{Config, Downstream, Grant, Interactive, Outgoing, Owner, Reach, Remote, TokenClient},
 };
 
-/// Those of one downstream; `None`: it gets fixed headers alone.
+/// Those of one downstream.
+#[derive(Default)]
+pub(crate) struct Proofs {
+    /// What its requests carry; `None`: fixed headers alone.
+    pub(crate) credentials: Option<Arc<dyn Credentials>>,
+    /// The same, if each user gets tokens of its own at a page.
+    pub(crate) per_user: Option<OauthCredentials>,
+}
+
+/// Those of one downstream.
 ///
 /// # Errors
 /// What cannot be used as it is written.
@@ -29,21 +38,29 @@ pub(crate) fn of(
     downstream: &Downstream,
     remote: &Remote,
     fetch: &Arc<dyn Fetch>,
-) -> anyhow::Result<Option<Arc<dyn Credentials>>> {
+) -> anyhow::Result<Proofs> {
     let Outgoing { grant, forward } = &remote.outgoing;
     let mut all: Vec<Arc<dyn Credentials>> = Vec::new();
+    let mut per_user = None;
     if let Some(grant) = grant {
-        all.push(granted(config, downstream, remote, grant, fetch)?);
+        if remote.outgoing.is_per_user() {
+            let credentials = oauth(config, downstream, remote, grant, fetch)?;
+            per_user = Some(credentials.clone());
+            all.push(Arc::new(credentials));
+        } else {
+            all.push(granted(config, downstream, remote, grant, fetch)?);
+        }
     }
     if !forward.is_empty() {
         let own: Vec<_> = config.security.key_header.iter().cloned().collect();
         all.push(Arc::new(Forward::new(forward.iter().map(HeaderName::as_str), &own)?));
     }
-    Ok(match all.len() {
+    let credentials = match all.len() {
         0 => None,
         1 => all.pop(),
-        _ => Some(Arc::new(All(all))),
-    })
+        _ => Some(Arc::new(All(all)) as Arc<dyn Credentials>),
+    };
+    Ok(Proofs { credentials, per_user })
 }
 
 fn granted(

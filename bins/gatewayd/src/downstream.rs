@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use gateway_catalog::{Signal, Source, ToolFilter};
+use gateway_credentials::oauth::OauthCredentials;
 use gateway_egress::Fetch;
 use gateway_openapi::downstream::{ApiFactory, Reports};
 use gateway_openapi::source::Place;
@@ -20,7 +21,11 @@ use gateway_registry::{
 use gateway_transport_http::{HttpConfig, HttpFactory};
 use gateway_transport_stdio::{InheritEnv, StdioConfig, StdioFactory, lifeline::Lifeline};
 
-use crate::{api, config, credentials, gateway::identity};
+use crate::{
+    api, config,
+    credentials::{self, Proofs},
+    gateway::identity,
+};
 
 /// The downstream as the catalogue sees it.
 pub(crate) fn source(downstream: &config::Downstream, signal: Arc<Signal>) -> Source {
@@ -28,6 +33,7 @@ pub(crate) fn source(downstream: &config::Downstream, signal: Arc<Signal>) -> So
         name: downstream.name.clone(),
         address: address(&downstream.reach),
         is_public: downstream.public_tool_list,
+        is_per_caller: is_per_caller(&downstream.reach),
         filter: filter(&downstream.tools),
         required: downstream.required,
         enabled: downstream.enabled,
@@ -42,8 +48,16 @@ pub(crate) fn filter(tools: &config::ToolFilter) -> ToolFilter {
     ToolFilter::new(&tools.allow, &tools.deny).with_workflows(&tools.workflows)
 }
 
-/// The downstream, ready to be started, and if it is an API what becomes of its operations; nothing of it runs yet
-/// (P-15).
+/// What there is of a downstream besides itself.
+#[derive(Default)]
+pub(crate) struct Besides {
+    /// What becomes of its operations, if it is an API.
+    pub(crate) reports: Option<Reports>,
+    /// Where its users get tokens of their own.
+    pub(crate) per_user: Option<OauthCredentials>,
+}
+
+/// The downstream, ready to be started, and what there is besides; nothing of it runs yet (P-15).
 ///
 /// # Errors
 /// What its transport does not accept.
@@ -53,7 +67,7 @@ pub(crate) fn manage(
     observer: Arc<Signal>,
     lifeline: Option<Arc<Lifeline>>,
     fetch: &Arc<dyn Fetch>,
-) -> anyhow::Result<(ManagedDownstream, Option<Reports>)> {
+) -> anyhow::Result<(ManagedDownstream, Besides)> {
     let name = downstream.name.clone();
     let supervision = SupervisorConfig {
         max_consecutive_failures: u32::try_from(downstream.supervision.failures).unwrap_or(u32::MAX),
@@ -61,7 +75,7 @@ pub(crate) fn manage(
         restarts: restarts(&downstream.reach),
     };
     let health = health(downstream, &supervision);
-    let mut reports = None;
+    let mut besides = Besides::default();
     let (factory, health) = match &downstream.reach {
         config::Reach::Command(command) => {
             let stdio = StdioConfig { lifeline, ..stdio_config(config, downstream, command) };
@@ -70,8 +84,9 @@ pub(crate) fn manage(
             supervise(name.clone(), stdio, &supervision, health, observer)
         }
         config::Reach::Url(remote) => {
-            let credentials = credentials::of(config, downstream, remote, fetch)
+            let Proofs { credentials, per_user } = credentials::of(config, downstream, remote, fetch)
                 .with_context(|| format!("downstream `{name}`"))?;
+            besides.per_user = per_user;
             let http = HttpConfig { credentials, ..http_config(downstream, remote) };
             let http = HttpFactory::new(name.clone(), http, observer.clone())
                 .with_context(|| format!("downstream `{name}`"))?;
@@ -80,12 +95,12 @@ pub(crate) fn manage(
         config::Reach::Api(api) => {
             let api = api::config(config, downstream, api).with_context(|| format!("downstream `{name}`"))?;
             let api = ApiFactory::new(api, observer.clone());
-            reports = Some(api.reports());
+            besides.reports = Some(api.reports());
             supervise(name.clone(), api, &supervision, health, observer)
         }
     };
     let pool = Pool::new(name.clone(), factory, pool_config(downstream));
-    Ok((ManagedDownstream { name, mode: mode(downstream), pool, health }, reports))
+    Ok((ManagedDownstream { name, mode: mode(downstream), pool, health }, besides))
 }
 
 fn health(downstream: &config::Downstream, supervision: &SupervisorConfig) -> HealthConfig {
@@ -106,11 +121,13 @@ fn pool_config(downstream: &config::Downstream) -> PoolConfig {
     }
 }
 
+fn is_per_caller(reach: &config::Reach) -> bool {
+    matches!(reach, config::Reach::Url(remote) if remote.outgoing.is_per_caller())
+}
+
 fn mode(downstream: &config::Downstream) -> SessionMode {
-    let is_per_caller =
-        matches!(&downstream.reach, config::Reach::Url(remote) if remote.outgoing.is_per_caller());
     match downstream.sharing {
-        config::Sharing::PerClient if is_per_caller => SessionMode::PerCaller,
+        config::Sharing::PerClient if is_per_caller(&downstream.reach) => SessionMode::PerCaller,
         config::Sharing::PerClient => SessionMode::PerClient,
         config::Sharing::Shared => SessionMode::Shared,
     }
@@ -157,6 +174,8 @@ fn address(reach: &config::Reach) -> String {
         }
         config::Reach::Url(remote) => {
             remote.url.query().hash(&mut digest);
+            // As whom the gateway comes.
+            format!("{:?}", remote.outgoing).hash(&mut digest);
             secrets.extend(remote.headers.iter().map(|(name, value)| (name.as_str(), value)));
             let scheme = remote.url.scheme_str().unwrap_or_default();
             let host = remote.url.authority().map_or("", http::uri::Authority::as_str);

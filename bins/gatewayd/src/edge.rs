@@ -31,6 +31,7 @@ pub(crate) fn config(config: &Config, verifier: Option<&Arc<Verifier>>) -> Serve
     let outgoing = || config.downstreams.iter().filter_map(outgoing);
     server.passes_incoming = outgoing().any(|outgoing| outgoing.is_per_caller());
     server.forward_headers = outgoing().flat_map(|outgoing| outgoing.forward.clone()).collect();
+    server.public_origin = outgoing().any(Outgoing::is_per_user).then(|| config.public_url());
     server.allowed_hosts = config.allowed_hosts.clone();
     server.allowed_origins = config.allowed_origins.clone();
     server.state_key.clone_from(&config.questions.state_key);
@@ -91,9 +92,12 @@ fn check(issuer: &Issuer) -> Check {
         config::KeySource::Discovery => KeySource::Discovery { metadata: None },
         config::KeySource::Url(url) => KeySource::Url(url.to_string()),
         config::KeySource::File(path) => KeySource::File(path.clone()),
-        config::KeySource::Introspection { endpoint, client, secret } => {
+        config::KeySource::Introspection { endpoint, client, secret, cache } => {
             let auth = EndpointAuth::Basic { id: client.clone(), secret: secret.clone() };
-            return Check::Introspection(IntrospectionConfig::new(endpoint.to_string(), auth));
+            return Check::Introspection(IntrospectionConfig {
+                active_for: *cache,
+                ..IntrospectionConfig::new(endpoint.to_string(), auth)
+            });
         }
     };
     Check::Keys(JwtConfig {

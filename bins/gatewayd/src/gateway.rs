@@ -74,7 +74,7 @@ impl Gateway {
         let pins = offer::pins(config);
         let catalog = CatalogBuilder::new(catalog_config(config), listings(manager.clone()), sources)
             .with_decider(decisions.decider())
-            .with_screen(offer::screen(config, pins.clone()))
+            .with_screen(offer::screen(config, pins.clone(), decisions.redactor()))
             .with_profiles(offer::profiles(config))
             .start()?;
         let decided = decisions.decided(Arc::new(manager.clone()));

@@ -18,6 +18,7 @@ mod log;
 mod memory;
 mod offer;
 mod outgoing;
+mod pages;
 mod reload;
 mod staged;
 mod topology;
@@ -64,6 +65,11 @@ fn load(cli: &cli::Cli) -> anyhow::Result<Result<Start, config::Problems>> {
         folder: std::env::current_dir().context("the current folder cannot be read")?,
         executable: std::env::current_exe().context("this program's own path is not known")?,
         opens_port: cli.opens_port(),
+        stdout: match cli.command {
+            cli::Command::Serve(_) => config::Stdout::Free,
+            cli::Command::Stdio(_) => config::Stdout::Protocol,
+            _ => config::Stdout::Results,
+        },
         pins: matches!(cli.command, cli::Command::Pin(_)),
         readable: config::Files::Any,
     };

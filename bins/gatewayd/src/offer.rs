@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use gateway_catalog::{Hygiene, PinMode, Pins, Profile, Screen, Screening, ToolFilter};
+use gateway_domain::{DownstreamName, ListKind, RawObject, Tool};
+use gateway_pipeline::redaction::{Direction, Redactor};
 
 use crate::config::{self, Config};
 
@@ -26,9 +28,55 @@ fn mode(mode: config::PinMode) -> PinMode {
     }
 }
 
-pub(crate) fn screen(config: &Config, pins: Pins) -> Arc<dyn Screen> {
+/// What looks at everything before it is offered: at pins, at what cannot be seen, and at secrets.
+pub(crate) fn screen(config: &Config, pins: Pins, redactor: Option<Arc<Redactor>>) -> Arc<dyn Screen> {
     let hygiene = if config.security.pins.cleans { Hygiene::Clean } else { Hygiene::Off };
-    Arc::new(Screening::new(pins, hygiene))
+    let screening = Screening::new(pins, hygiene);
+    match redactor {
+        Some(redactor) => Arc::new(Redacting { screening, redactor }),
+        None => Arc::new(screening),
+    }
+}
+
+/// Takes secrets out of what is offered, last: what is pinned is what the downstream said.
+struct Redacting {
+    screening: Screening,
+    redactor: Arc<Redactor>,
+}
+
+/// What an entry is known by stays as it is.
+const KNOWN_BY: [&str; 3] = ["name", "uri", "uriTemplate"];
+
+impl Redacting {
+    fn redacted(&self, definition: &RawObject) -> Option<RawObject> {
+        let redacted = self.redactor.redact_object(definition, Direction::Results);
+        if redacted.count == 0 {
+            return None;
+        }
+        let known = KNOWN_BY.iter().filter_map(|member| Some((*member, definition.get(member)?)));
+        let edit =
+            known.fold(redacted.value.edit(), |edit, (member, value)| edit.set(member, value.as_bytes()));
+        RawObject::try_from(edit.finish()).ok()
+    }
+}
+
+impl Screen for Redacting {
+    fn tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
+        let tool = self.screening.tool(downstream, exposed, tool)?;
+        match self.redacted(tool.definition()) {
+            Some(definition) => Some(tool.redefined(definition)),
+            None => Some(tool),
+        }
+    }
+
+    fn entry(&self, downstream: &DownstreamName, list: ListKind, entry: RawObject) -> Option<RawObject> {
+        let entry = self.screening.entry(downstream, list, entry)?;
+        Some(self.redacted(&entry).unwrap_or(entry))
+    }
+
+    fn instructions(&self, _: &DownstreamName, instructions: String) -> String {
+        self.redactor.redact_string(instructions, Direction::Results).value
+    }
 }
 
 pub(crate) fn profiles(config: &Config) -> Vec<Profile> {

@@ -14,7 +14,14 @@ use gateway_registry::{ManagedDownstream, Manager};
 use gateway_transport_stdio::lifeline::Lifeline;
 use tokio::task::JoinSet;
 
-use crate::{config, decisions::Decisions, downstream, lifeline, reload::Change};
+use crate::{
+    config,
+    decisions::Decisions,
+    downstream::{self, Besides},
+    lifeline,
+    pages::Connections,
+    reload::Change,
+};
 
 /// What downstreams are made with besides their configuration.
 pub(crate) struct Parts {
@@ -24,13 +31,21 @@ pub(crate) struct Parts {
     signals: Mutex<HashMap<DownstreamName, Arc<Signal>>>,
     /// Of each downstream that is an API, what became of its operations.
     reports: Mutex<HashMap<DownstreamName, Reports>>,
+    /// The pages where users get tokens for some of them.
+    pub(crate) connections: Arc<Connections>,
     /// Started with the first child process there is.
     lifeline: Mutex<Option<Arc<Lifeline>>>,
 }
 
 impl Parts {
     pub(crate) fn new(fetch: Arc<dyn Fetch>) -> Self {
-        Self { fetch, signals: Mutex::default(), reports: Mutex::default(), lifeline: Mutex::default() }
+        Self {
+            fetch,
+            signals: Mutex::default(),
+            reports: Mutex::default(),
+            connections: Arc::default(),
+            lifeline: Mutex::default(),
+        }
     }
 
     /// The downstream, ready to be started, and the source of its list; the first only if it is enabled.
@@ -44,12 +59,14 @@ impl Parts {
             let lifeline = matches!(downstream.reach, config::Reach::Command(_)).then(|| self.lifeline());
             downstream::manage(config, downstream, signal.clone(), lifeline.flatten(), &self.fetch)
         });
-        let (managed, reports) = managed.transpose()?.unzip();
-        self.report(&downstream.name, reports.flatten());
+        let (managed, besides) = managed.transpose()?.unzip();
+        self.note(&downstream.name, besides.unwrap_or_default());
         Ok((managed, downstream::source(downstream, signal)))
     }
 
-    fn report(&self, name: &DownstreamName, reports: Option<Reports>) {
+    fn note(&self, name: &DownstreamName, besides: Besides) {
+        let Besides { reports, per_user } = besides;
+        self.connections.set(name, per_user);
         // Every critical section is one operation on the map.
         let mut all = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         match reports {
@@ -112,6 +129,11 @@ impl Topology {
         pins: Pins,
     ) -> Self {
         Self { manager, catalog, workflows, decisions, pins, parts: Arc::new(parts) }
+    }
+
+    /// The pages where users get tokens of their own.
+    pub(crate) fn connections(&self) -> Arc<Connections> {
+        self.parts.connections.clone()
     }
 
     /// What became of the operations of an API; `None` for any other downstream, or one that was not read yet.
@@ -186,7 +208,7 @@ impl Topology {
                 self.catalog.remove(&name).await;
                 begin(self.manager.remove(&name)).await;
                 self.parts.signals().remove(&name);
-                self.parts.report(&name, None);
+                self.parts.note(&name, Besides::default());
             }
         }
     }

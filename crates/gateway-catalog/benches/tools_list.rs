@@ -91,6 +91,7 @@ fn source(number: usize) -> Source {
         name: DownstreamName::parse(&format!("server-{number}")).expect("a good name"),
         address: String::new(),
         is_public: true,
+        is_per_caller: false,
         filter: ToolFilter::default(),
         required: false,
         enabled: true,

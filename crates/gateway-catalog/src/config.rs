@@ -100,6 +100,9 @@ pub struct Source {
     /// Whether its list is the same for every caller. If not it is neither cached nor shared: each caller's
     /// list is read in the caller's own session (G-10).
     pub is_public: bool,
+    /// Whether it is proved to who calls it, so that the gateway itself may have nothing to be let in with. Counts where
+    /// the list is not public.
+    pub is_per_caller: bool,
     /// Which of its tools are offered.
     pub filter: ToolFilter,
     /// Whether readiness waits for it.

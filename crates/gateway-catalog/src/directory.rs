@@ -1,10 +1,11 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use gateway_aggregate::merge_instructions;
+use gateway_aggregate::{Owners, merge_instructions};
 use gateway_domain::{
-    Caller, CallerError, Decision, Directory, DownstreamName, DownstreamStatus, Error, Exchange, Generations,
-    ListKind, ListRemark, Offer, OfferedTool, Origin, Page, PeerInfo, SessionKey, UnlistedError, View,
+    Act, Caller, CallerError, Decision, Directory, DownstreamName, DownstreamStatus, Error, Exchange,
+    Generations, ListKind, ListRemark, Offer, OfferedTool, Origin, Page, PeerInfo, SessionKey, UnlistedError,
+    View,
 };
 use tokio::time::Instant;
 
@@ -79,6 +80,30 @@ impl Directory for LiveCatalog {
         is_on.then(|| self.shared.rules.of_workflow(caller, name))
     }
 
+    fn also_called(&self, view: &View, act: Act, name: &str) -> Vec<String> {
+        let other = match (act, view) {
+            (Act::Call, View::Profile(profile)) => {
+                let profiles = self.shared.profiles();
+                let profile = profiles.get(profile);
+                profile.and_then(|profile| profile.exposed(name)).map(str::to_owned)
+            }
+            (Act::Complete, View::Downstream(own)) => {
+                self.shared.ownership().shown_template(own.as_str(), name)
+            }
+            (Act::Read | Act::Subscribe, View::Downstream(own)) => {
+                self.shared.ownership().shown_uri(own.as_str(), name)
+            }
+            (Act::Read | Act::Subscribe | Act::Complete, View::All | View::Profile(_)) => {
+                match self.shared.ownership().owners(name) {
+                    Owners::Marked(_, own) => Some(own),
+                    _ => None,
+                }
+            }
+            (Act::Call | Act::Get | Act::Other, _) => None,
+        };
+        other.into_iter().filter(|other| other != name).collect()
+    }
+
     fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
         Self::flush(self, downstream)
     }
@@ -145,7 +170,7 @@ impl LiveCatalog {
         let said = |(tracked, peer): (&Arc<Tracked>, &Option<PeerInfo>)| {
             let instructions = peer.as_ref()?.instructions.clone()?;
             let name = &tracked.source.name;
-            may_speak(name).then(|| (name.to_string(), instructions))
+            may_speak(name).then(|| (name.to_string(), self.shared.screen.instructions(name, instructions)))
         };
         let mut texts: Vec<_> = sources.iter().zip(&peers).filter_map(said).collect();
         let merged = || {

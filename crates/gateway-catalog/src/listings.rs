@@ -30,7 +30,7 @@ pub trait Listings: Send + Sync {
 #[async_trait]
 impl Listings for Manager {
     async fn session(&self, name: &DownstreamName) -> Result<Arc<dyn DownstreamSession>, Error> {
-        Ok(Arc::new(InUse(self.listing(name).await?)))
+        Ok(Arc::new(InUse { held: self.listing(name).await?, reader: None }))
     }
 
     async fn session_for(
@@ -38,7 +38,8 @@ impl Listings for Manager {
         name: &DownstreamName,
         exchange: &Exchange,
     ) -> Result<Arc<dyn DownstreamSession>, Error> {
-        Ok(Arc::new(InUse(self.listing_for(name, exchange).await?)))
+        let held = self.listing_for(name, exchange).await?;
+        Ok(Arc::new(InUse { held, reader: Some(exchange.clone()) }))
     }
 
     fn counts(&self, name: &DownstreamName) -> Option<SessionCounts> {
@@ -47,34 +48,41 @@ impl Listings for Manager {
 }
 
 /// A session that is in use for as long as this is there.
-struct InUse(Arc<Held>);
+struct InUse {
+    held: Arc<Held>,
+    /// For whom lists are read from it, unless they are for everybody.
+    reader: Option<Exchange>,
+}
 
 #[async_trait]
 impl Session for InUse {
     async fn close(&self) {
-        self.0.session().close().await;
+        self.held.session().close().await;
     }
 
     fn is_open(&self) -> bool {
-        self.0.session().is_open()
+        self.held.session().is_open()
     }
 }
 
 #[async_trait]
 impl DownstreamSession for InUse {
     fn peer(&self) -> &PeerInfo {
-        self.0.session().peer()
+        self.held.session().peer()
     }
 
     async fn call(&self, subject: &Subject, params: &Params, exchange: &Exchange) -> Result<Outcome, Error> {
-        self.0.session().call(subject, params, exchange).await
+        self.held.session().call(subject, params, exchange).await
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
-        self.0.session().list(list, cursor).await
+        match &self.reader {
+            Some(exchange) => self.held.session().list_for(list, cursor, exchange).await,
+            None => self.held.session().list(list, cursor).await,
+        }
     }
 
     async fn ping(&self) -> Result<(), Error> {
-        self.0.session().ping().await
+        self.held.session().ping().await
     }
 }

@@ -119,6 +119,13 @@ async fn read(
     }
 }
 
+/// Whether a downstream does not let in the gateway itself, which says nothing about callers with credentials of their
+/// own.
+fn is_refused(error: &Error) -> bool {
+    use DownstreamFault::{Credentials, Unauthorized};
+    matches!(error, Error::Downstream(error) if matches!(error.fault, Credentials { .. } | Unauthorized { .. }))
+}
+
 /// Reads the other lists, side by side. Each has its own deadline, and fails for itself.
 async fn read_others(
     source: &Source,
@@ -225,9 +232,11 @@ impl<'a> Rounds<'a> {
 
     async fn connect(&self) -> Result<(), Unread> {
         let begun = Instant::now();
-        let session = self.shared.listings.session(&self.tracked.source.name).await;
-        let session = session.map_err(Unread::opening)?;
-        self.tracked.connected(session.peer(), begun.elapsed());
+        match self.shared.listings.session(&self.tracked.source.name).await {
+            Ok(session) => self.tracked.connected(session.peer(), begun.elapsed()),
+            Err(error) if self.tracked.source.is_per_caller && is_refused(&error) => self.tracked.awaits_callers(),
+            Err(error) => return Err(Unread::opening(error)),
+        }
         Ok(())
     }
 

@@ -21,6 +21,11 @@ pub trait Screen: Send + Sync {
     fn entry(&self, _downstream: &DownstreamName, _list: ListKind, entry: RawObject) -> Option<RawObject> {
         Some(entry)
     }
+
+    /// What the downstream says about its use, as clients may read it. Asked whenever a client begins.
+    fn instructions(&self, _downstream: &DownstreamName, instructions: String) -> String {
+        instructions
+    }
 }
 
 /// Nobody looks.

@@ -354,6 +354,14 @@ impl Tracked {
         listed.recover();
     }
 
+    /// Notes that only callers can use the downstream, each as itself: nothing is known against it.
+    pub(crate) fn awaits_callers(&self) {
+        let mut listed = self.state();
+        listed.tools_reason = None;
+        (listed.status.state, listed.status.reason) = (DownstreamState::Ready, None);
+        listed.recover();
+    }
+
     /// Takes a list that was just read. An empty one that nothing announced is not believed at once: it is
     /// almost always a hiccup, and would take the tools away from everybody (G-8).
     pub(crate) fn accept(&self, read: Read<'_>, config: &CatalogConfig) {

@@ -2,6 +2,7 @@ use std::{
     fmt,
     hash::{Hash, Hasher},
     sync::Arc,
+    time::Duration,
 };
 
 use crate::RawObject;
@@ -14,6 +15,7 @@ use crate::RawObject;
 pub struct Caller {
     identity: Identity,
     grants: Option<Arc<Grants>>,
+    until: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,19 +43,30 @@ pub struct Grants {
 impl Caller {
     /// The one caller there is while no clients are configured.
     pub fn anonymous() -> Self {
-        Self { identity: Identity::Anonymous, grants: None }
+        Self { identity: Identity::Anonymous, grants: None, until: None }
     }
 
     /// A configured client that proved its key.
     pub fn client(name: &str) -> Self {
-        Self { identity: Identity::Client(name.into()), grants: None }
+        Self { identity: Identity::Client(name.into()), grants: None, until: None }
     }
 
     /// Somebody whom an authorization server vouches for: identified by issuer and subject, by no other claim
     /// (security.md §5.1).
     pub fn user(issuer: &str, subject: &str, grants: Grants) -> Self {
         let user = User { issuer: issuer.into(), subject: subject.into() };
-        Self { identity: Identity::User(Arc::new(user)), grants: Some(Arc::new(grants)) }
+        Self { identity: Identity::User(Arc::new(user)), grants: Some(Arc::new(grants)), until: None }
+    }
+
+    /// The same, proved by something that is good until then, since 1970.
+    #[must_use]
+    pub fn proved_until(self, until: Option<Duration>) -> Self {
+        Self { until, ..self }
+    }
+
+    /// Until when what this request was proved with is good, since 1970; `None`: until it is taken back.
+    pub fn until(&self) -> Option<Duration> {
+        self.until
     }
 
     /// Whether nobody was authenticated.

@@ -7,7 +7,7 @@ use std::{
 use async_trait::async_trait;
 use gateway_domain::{
     Call, CallerError, ClientCapabilities, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange,
-    Outcome, ParkId, SessionProfile,
+    Incoming, Outcome, ParkId, SessionKey, SessionProfile,
 };
 use tokio::time::Instant;
 
@@ -206,14 +206,10 @@ impl ClientSession {
             return Ok(Link::Stateless(kept));
         }
         match downstream.mode {
-            SessionMode::Shared => {
-                let capabilities = ClientCapabilities::none();
-                let profile = SessionProfile { era: exchange.era, capabilities, ..SessionProfile::default() };
-                let opened = downstream.open(purpose, &profile).await?;
-                Ok(match opened {
-                    Opened::Stateless(kept) => Link::Stateless(kept),
-                    Opened::Legacy(pooled) => Link::Taken(pooled),
-                })
+            SessionMode::Shared => taken(purpose, downstream, exchange, None).await,
+            // Modern clients whom nobody knows have one key, and each its own credentials.
+            SessionMode::PerCaller if is_anybodys(&exchange.session) => {
+                taken(purpose, downstream, exchange, exchange.incoming.clone()).await
             }
             SessionMode::PerClient | SessionMode::PerCaller => self.hold(purpose, downstream, exchange).await,
         }
@@ -283,6 +279,24 @@ impl ClientSession {
         // Every critical section leaves the map consistent.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A session for one use.
+async fn taken(
+    purpose: Purpose,
+    downstream: &Arc<Downstream>,
+    exchange: &Exchange,
+    incoming: Option<Arc<Incoming>>,
+) -> Result<Link, Error> {
+    let profile = SessionProfile { era: exchange.era, capabilities: ClientCapabilities::none(), incoming };
+    Ok(match downstream.open(purpose, &profile).await? {
+        Opened::Stateless(kept) => Link::Stateless(kept),
+        Opened::Legacy(pooled) => Link::Taken(pooled),
+    })
+}
+
+fn is_anybodys(session: &SessionKey) -> bool {
+    matches!(session, SessionKey::Modern { caller, .. } if caller.is_anonymous())
 }
 
 #[async_trait]

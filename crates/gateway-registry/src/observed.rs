@@ -152,6 +152,21 @@ impl Observed {
         Request { admission: self.health.generation(), breaks: self.breaks.load(Relaxed) }
     }
 
+    /// Takes note of how a list was answered.
+    async fn listed(
+        &self,
+        listing: impl Future<Output = Result<ListPage, Error>> + Send,
+    ) -> Result<ListPage, Error> {
+        let request = self.begin();
+        let result = listing.await;
+        match result {
+            // That lists are answered says nothing about calls, which may all fail beside them.
+            Ok(_) => drop(self.answered()),
+            Err(_) => self.note(request, &result),
+        }
+        result
+    }
+
     fn note<T>(&self, request: Request, result: &Result<T, Error>) {
         match (Verdict::of(result), result) {
             (Verdict::Alive, _) => {
@@ -297,14 +312,16 @@ impl DownstreamSession for Observed {
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
-        let request = self.begin();
-        let result = self.session.list(list, cursor).await;
-        match result {
-            // That lists are answered says nothing about calls, which may all fail beside them.
-            Ok(_) => drop(self.answered()),
-            Err(_) => self.note(request, &result),
-        }
-        result
+        self.listed(self.session.list(list, cursor)).await
+    }
+
+    async fn list_for(
+        &self,
+        list: ListKind,
+        cursor: Option<&str>,
+        exchange: &Exchange,
+    ) -> Result<ListPage, Error> {
+        self.listed(self.session.list_for(list, cursor, exchange)).await
     }
 
     async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {

@@ -20,8 +20,9 @@ use tokio::{
 use crate::{
     auth::Principal,
     config::{BindError, Limits, ServerConfig},
-    in_flight::Load,
+    in_flight::{Load, Visitors},
     metrics::Metrics,
+    pages::Pages,
     rules::Rules,
     session::{Session, SessionTable},
 };
@@ -42,6 +43,8 @@ pub struct Ports {
     /// record there, so that each has one record (P-34). Lists, handshakes and `server/discover` are no calls; only
     /// their refusals are told.
     pub audit: Arc<dyn DoorAudit>,
+    /// Pages for the people behind clients, if there are any.
+    pub pages: Option<Arc<dyn Pages>>,
     /// Have figures of their own on the page of metrics.
     pub metrics: Vec<Arc<dyn MetricsSource>>,
     /// What has to hold before the gateway is ready, besides that downstreams are. Must not block.
@@ -49,7 +52,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// With nobody who keeps records, no other figures, and nothing else to wait for.
+    /// With nobody who keeps records, no pages, no other figures, and nothing else to wait for.
     pub fn new(
         directory: Arc<dyn Directory>,
         dispatcher: Arc<dyn Dispatcher>,
@@ -57,7 +60,8 @@ impl Ports {
         subscriptions: Arc<dyn Subscriptions>,
     ) -> Self {
         let audit = Arc::new(Unrecorded);
-        Self { directory, dispatcher, sessions, subscriptions, audit, metrics: Vec::new(), ready: Vec::new() }
+        let (pages, metrics, ready) = (None, Vec::new(), Vec::new());
+        Self { directory, dispatcher, sessions, subscriptions, audit, pages, metrics, ready }
     }
 }
 
@@ -92,6 +96,8 @@ pub(crate) struct Edge {
     pub(crate) load: Arc<Load>,
     /// How many streams of change events are open in all.
     pub(crate) listens: AtomicUsize,
+    /// Those who are being shown a page.
+    pub(crate) visitors: Visitors,
     /// One permit for each KiB of bodies that may be held.
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
@@ -112,6 +118,7 @@ impl Edge {
             sessions: SessionTable::new(limits.clone(), metrics.dropped_events.clone()),
             load: Arc::default(),
             listens: AtomicUsize::new(0),
+            visitors: Visitors::default(),
             bodies: Arc::new(Semaphore::new(kib)),
             metrics,
             phase: watch::Sender::new(Phase::Serving),

@@ -23,6 +23,8 @@ pub(crate) enum Refused {
 pub(crate) struct Guard {
     hosts: Vec<Host>,
     origins: Vec<Origin>,
+    /// The origin of our own pages.
+    own: Option<Origin>,
 }
 
 /// `host[:port]`, host in lower case, an IPv6 address without brackets.
@@ -45,16 +47,27 @@ impl Guard {
         Ok(Self {
             hosts: hosts.iter().map(|entry| Host::entry(entry)).collect::<Result<_, _>>()?,
             origins: origins.iter().map(|entry| Origin::entry(entry)).collect::<Result<_, _>>()?,
+            own: None,
         })
     }
 
+    /// The same with pages of this origin.
+    ///
+    /// # Errors
+    /// [`BindError::Origin`].
+    pub(crate) fn with_pages_at(self, origin: Option<&str>) -> Result<Self, BindError> {
+        Ok(Self { own: origin.map(Origin::entry).transpose()?, ..self })
+    }
+
     /// Checks the head of a request that came to the address `bound`. The origin comes back if there is one.
+    /// `of_pages`: it is for a page of ours, which our own pages may send to.
     pub(crate) fn check<'a>(
         &self,
         bound: SocketAddr,
         version: Version,
         uri: &Uri,
         headers: &'a HeaderMap,
+        of_pages: bool,
     ) -> Result<Option<&'a str>, Refused> {
         // What is `:authority` in HTTP/2 is part of the target here.
         let authority = uri.authority().filter(|_| version == Version::HTTP_2);
@@ -71,7 +84,9 @@ impl Guard {
         let Some(origin) = single(headers, header::ORIGIN).map_err(|_| Refused::Origin)? else {
             return Ok(None);
         };
-        if Origin::parse(origin).is_some_and(|parsed| self.admits(bound, &parsed)) {
+        let admitted =
+            |parsed: &Origin| self.admits(bound, parsed) || (of_pages && self.own.as_ref() == Some(parsed));
+        if Origin::parse(origin).as_ref().is_some_and(admitted) {
             Ok(Some(origin))
         } else {
             Err(Refused::Origin)

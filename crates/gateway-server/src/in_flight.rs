@@ -69,6 +69,30 @@ impl Drop for Permit {
     }
 }
 
+/// How many are being shown a page.
+#[derive(Debug, Default)]
+pub(crate) struct Visitors(AtomicUsize);
+
+impl Visitors {
+    /// Admits one more, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`].
+    pub(crate) fn admit(&self, limit: usize) -> Result<Visiting<'_>, Refusal> {
+        if take(&self.0, limit) { Ok(Visiting(&self.0)) } else { Err(Refusal::Busy) }
+    }
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Visiting<'a>(&'a AtomicUsize);
+
+impl Drop for Visiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// The calls of one session or stdio client that can be cancelled by their id. Two may have the same id:
 /// each is answered on its own POST, and a cancellation means both.
 #[derive(Debug, Default)]

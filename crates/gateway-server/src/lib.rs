@@ -41,6 +41,7 @@ mod listen;
 mod listener;
 mod metrics;
 mod oauth;
+mod pages;
 mod rescue;
 mod rules;
 mod seal;
@@ -53,5 +54,6 @@ pub use config::{BindError, ClientKey, DigestError, Limits, ServerConfig, StateK
 pub use edge::Ports;
 pub use listener::Server;
 pub use oauth::{OauthConfig, ScopeRule};
+pub use pages::{PageAnswer, PageRequest, Pages};
 pub use settings::Settings;
 pub use tls::{ClientCertificates, TlsConfig};

@@ -52,6 +52,12 @@ pub(crate) enum Refusal {
     NotAcceptable,
     /// The body is not plain `application/json`.
     MediaType,
+    /// The body is not a plain `application/x-www-form-urlencoded`.
+    FormType,
+    /// A page took too long to be made.
+    PageTimeout,
+    /// A page could not be made.
+    PageFailed,
     BodyTooLarge {
         limit: usize,
     },
@@ -264,6 +270,11 @@ impl Refusal {
                 "misplaced_credentials",
                 "a key or token must stand once, in one header, and never in the URL",
             ),
+            Self::FormType => (
+                S::UNSUPPORTED_MEDIA_TYPE,
+                "media_type",
+                "the body must be application/x-www-form-urlencoded without a content encoding",
+            ),
             Self::Expectation => (S::EXPECTATION_FAILED, "expectation", "Expect must be 100-continue"),
             _ => return None,
         };
@@ -292,6 +303,8 @@ impl Refusal {
             Self::TokensUnchecked => {
                 (S::SERVICE_UNAVAILABLE, "tokens_unchecked", "tokens cannot be checked at the moment")
             }
+            Self::PageTimeout => (S::GATEWAY_TIMEOUT, "page_timeout", "the page took too long"),
+            Self::PageFailed => (S::INTERNAL_SERVER_ERROR, "page_failed", "the page could not be made"),
             Self::SessionsFull => (S::SERVICE_UNAVAILABLE, "too_many_sessions", "too many sessions in use"),
             _ => return None,
         };

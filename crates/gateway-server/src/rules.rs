@@ -63,6 +63,7 @@ impl Rules {
     fn with(config: ServerConfig, authority: Authority, seal: Arc<Seal>) -> Result<Self, BindError> {
         config.check()?;
         let guard = Guard::new(&config.allowed_hosts, &config.allowed_origins)?;
+        let guard = guard.with_pages_at(config.public_origin.as_deref())?;
         let protected = config.oauth.as_ref().map(Protected::new).transpose()?;
         let rendered = Rendered::new(&config, authority.is_closed());
         Ok(Self { config, authority, protected, guard, rendered, seal })

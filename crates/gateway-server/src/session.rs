@@ -9,7 +9,7 @@ mod questions;
 mod watch;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -65,6 +65,8 @@ pub(crate) struct Session {
     kept: Kept,
     watched: Watched,
     roots: Roots,
+    /// The questions by URL that were put to the client lately.
+    visits: Mutex<VecDeque<String>>,
     /// The lists that the client has been told of.
     told: tokio::sync::Mutex<Generations>,
     shelf: Arc<Shelf>,
@@ -99,6 +101,7 @@ impl Session {
             kept: Kept::default(),
             watched: Watched::default(),
             roots: Roots::default(),
+            visits: Mutex::default(),
             told: tokio::sync::Mutex::default(),
             shelf,
             ended: tokio::sync::watch::Sender::new(false),
@@ -354,6 +357,12 @@ impl SessionTable {
         let session = locked(&self.sessions).get(id)?.clone();
         let own = session.principal.caller == principal.caller && session.view == *view;
         (own && !session.is_expired(&self.limits.load(), Instant::now())).then_some(session)
+    }
+
+    /// Tells those who were asked to make a visit of this id that it is over.
+    pub(crate) fn tell_of_visit(&self, id: &str) {
+        let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
+        sessions.iter().for_each(|session| session.tell_of_visit(id));
     }
 
     /// Takes a session out.

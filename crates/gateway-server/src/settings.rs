@@ -1,8 +1,11 @@
 use std::{fmt, sync::Arc};
 
+use gateway_domain::{Caller, Secret};
+
 use crate::{
     config::{BindError, ServerConfig},
     edge::Edge,
+    face::proven,
 };
 
 /// Replaces what a running [`Server`](crate::Server) was told by its operator (P-18). Clones are for the same
@@ -35,6 +38,14 @@ impl Settings {
     /// As [`Self::check`], and nothing is changed.
     pub fn replace(&self, config: ServerConfig) -> Result<(), BindError> {
         self.edge.replace(config)
+    }
+
+    /// Whose key or token somebody has typed, by the rules as they are now; `None`: it is nobody's, or cannot be
+    /// checked, or nobody has to prove anything. All keys are compared, in constant time; what is no key is asked about
+    /// as a token for `/mcp`. Takes as long as the [`TokenVerifier`](gateway_domain::TokenVerifier) does; cancel-safe.
+    pub async fn identify(&self, typed: &Secret) -> Option<Caller> {
+        let rules = self.edge.rules();
+        proven(&rules, typed).await
     }
 
     /// Counts an attempt to reload the configuration that all of this belongs to, for the metrics.

@@ -43,6 +43,8 @@ pub(crate) struct Inquiry<'a> {
 pub(crate) enum Ear<'a> {
     /// It is no client's call.
     Nobody,
+    /// It is no call, but made for the client that this came with.
+    Reader(&'a Arc<domain::Incoming>),
     /// The client of a modern call.
     Modern(&'a Exchange),
     /// The client of a legacy call, which the server may ask something too.
@@ -54,6 +56,7 @@ impl<'a> Ear<'a> {
     pub(crate) fn incoming(self) -> Option<Arc<domain::Incoming>> {
         match self {
             Self::Nobody => None,
+            Self::Reader(incoming) => Some(Arc::clone(incoming)),
             Self::Modern(exchange) => exchange.incoming.clone(),
             Self::Call(call) => call.incoming(),
         }
@@ -62,7 +65,7 @@ impl<'a> Ear<'a> {
     fn call(self) -> Option<&'a OpenCall> {
         match self {
             Self::Call(call) => Some(call),
-            Self::Nobody | Self::Modern(_) => None,
+            Self::Nobody | Self::Reader(_) | Self::Modern(_) => None,
         }
     }
 }

@@ -91,6 +91,13 @@ impl HttpSession {
         self.link.request(method, params).await.map_err(|failure| self.fail(failure))
     }
 
+    async fn list_as(&self, ear: Ear<'_>, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
+        let params = client::list_params(&self.link.hop(&ClientCapabilities::none()), cursor);
+        let asked = self.link.request_for(method::of_list(list), params, ear).await;
+        let response = asked.map_err(|failure| self.fail(failure))?;
+        client::list_page(list, response).map_err(|reason| self.nonsense(reason))
+    }
+
     async fn call_modern(
         &self,
         subject: &Subject,
@@ -157,9 +164,17 @@ impl DownstreamSession for HttpSession {
     }
 
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error> {
-        let params = client::list_params(&self.link.hop(&ClientCapabilities::none()), cursor);
-        let response = self.ask(method::of_list(list), params).await?;
-        client::list_page(list, response).map_err(|reason| self.nonsense(reason))
+        self.list_as(Ear::Nobody, list, cursor).await
+    }
+
+    async fn list_for(
+        &self,
+        list: ListKind,
+        cursor: Option<&str>,
+        exchange: &Exchange,
+    ) -> Result<ListPage, Error> {
+        let ear = exchange.incoming.as_ref().map_or(Ear::Nobody, Ear::Reader);
+        self.list_as(ear, list, cursor).await
     }
 
     async fn ping(&self) -> Result<(), Error> {

@@ -198,10 +198,20 @@ impl Link {
         method: &str,
         params: Vec<u8>,
     ) -> Result<Response, Failure> {
+        self.request_for(method, params, Ear::Nobody).await
+    }
+
+    /// A request that is no call, for whom `ear` says.
+    pub(crate) async fn request_for(
+        self: &Arc<Self>,
+        method: &str,
+        params: Vec<u8>,
+        ear: Ear<'_>,
+    ) -> Result<Response, Failure> {
         let id = self.next_id();
         let message = write::request(&RequestId::from(id), method, &params);
         let deadline = Deadline::fixed(self.endpoint.config.request_timeout);
-        self.ask(id, self.headers_for(method), message, Ear::Nobody, deadline).await
+        self.ask(id, self.headers_for(method), message, ear, deadline).await
     }
 }
 

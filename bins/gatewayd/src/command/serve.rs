@@ -31,8 +31,12 @@ pub(super) async fn run(
         let verifier = verifier.clone();
         ports.ready.push(Arc::new(move || verifier.is_ready()));
     }
+    let connections = gateway.topology().connections();
+    ports.pages = Some(connections.clone());
     let server = Server::new(bound, ports);
-    command::say(format_args!("listening on http://{}/mcp", server.local_addr()));
+    connections.prove_by(server.settings());
+    let scheme = if start.loaded.config.security.tls.is_some() { "https" } else { "http" };
+    command::say(format_args!("listening on {scheme}://{}/mcp", server.local_addr()));
     let reloader = Reloader::new(start, gateway.topology(), Some(server.settings()), verifier);
     let reload = reloader.run(hangup, terminal);
     command::beside(reload, stop, async |stop| server.run(stop).await).await;

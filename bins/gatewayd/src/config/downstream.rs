@@ -60,9 +60,9 @@ fn members(
     let sharing = sharing(table);
     let naming = name.as_ref().map(|name| api::naming(names, name)).unwrap_or_default();
     let reach = reach::read(table, &own.executable, &naming);
-    if let (Some(Reach::Url(remote)), Sharing::Shared) = (&reach, sharing)
-        && remote.outgoing.is_per_caller()
-    {
+    let is_per_caller =
+        matches!(&reach, Some(Reach::Url(remote)) if remote.outgoing.is_per_caller());
+    if is_per_caller && sharing == Sharing::Shared {
         let fault = Fault::new("is shared by all clients, and proved to be each of them");
         table.report(fault.hint("give each client its own session: sharing = \"per_client\""));
     }
@@ -81,7 +81,7 @@ fn members(
         list_timeout: seconds(table, "list_timeout", 10),
         protocol: table.read("protocol", scalar::one_of(&PROTOCOLS)).unwrap_or(Protocol::Auto),
         tools: tools(table.table("tools")),
-        public_tool_list: public_tool_list(table, sharing),
+        public_tool_list: public_tool_list(table, sharing, is_per_caller),
         max_message_bytes: table.read("max_message_bytes", scalar::size(KIB..=GIB)).unwrap_or(16 * MIB),
         supervision: supervision(table.table("supervision")),
         health: health(table.table("health")),
@@ -139,10 +139,11 @@ fn tools(mut table: Table<'_>) -> ToolFilter {
     filter
 }
 
-/// A list of one's own is read in a session of one's own (G-10).
-fn public_tool_list(table: &mut Table<'_>, sharing: Sharing) -> bool {
-    let Some(item) = table.take("public_tool_list") else { return true };
-    let is_public = item.parsed(scalar::flag).unwrap_or(true);
+/// A list of one's own is read in a session of one's own (G-10). Who proves to be each caller has nobody to read a
+/// list for all of them with.
+fn public_tool_list(table: &mut Table<'_>, sharing: Sharing, is_per_caller: bool) -> bool {
+    let Some(item) = table.take("public_tool_list") else { return !is_per_caller };
+    let is_public = item.parsed(scalar::flag).unwrap_or(!is_per_caller);
     if !is_public && sharing == Sharing::Shared {
         let fault = Fault::new("cannot be false for a downstream whose sessions all clients share");
         item.report(fault.hint("remove it, or give each client its own session: sharing = \"per_client\""));

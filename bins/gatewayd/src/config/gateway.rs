@@ -43,7 +43,7 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
             .list("extensions", extension)
             .unwrap_or_else(|| gateway_catalog::CatalogConfig::default().extensions),
         downstreams: downstream::read_all(&mut top, &own(request, address), names),
-        security: security::read(&mut top, &names_of_all, &clients, request.pins),
+        security: security::read(&mut top, &names_of_all, &clients, request),
         clients,
         secrets: Vec::new(),
         secret_variables: BTreeSet::default(),

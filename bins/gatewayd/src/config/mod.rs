@@ -70,10 +70,24 @@ pub(crate) struct Request {
     pub(crate) executable: PathBuf,
     /// Whether `listen` will be listened on: only then is an address without clients a problem.
     pub(crate) opens_port: bool,
+    /// What stdout is for.
+    pub(crate) stdout: Stdout,
     /// Whether the lock file is about to be written.
     pub(crate) pins: bool,
     /// Which files these and those that they name may be.
     pub(crate) readable: Files,
+}
+
+/// What stdout is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stdout {
+    /// What a command prints.
+    #[default]
+    Results,
+    /// A client at the other end.
+    Protocol,
+    /// Nothing else: records may go there.
+    Free,
 }
 
 impl Request {

@@ -39,6 +39,8 @@ pub(crate) enum Users {
 pub(crate) struct Decisions {
     /// `None`: everybody may do everything.
     pub(crate) policy: Option<Arc<Policy>>,
+    /// Of what clients are sent, if anything is to be redacted there.
+    redactor: Option<Arc<Redactor>>,
     audit: Option<AuditLog>,
     metrics: Arc<CallMetrics>,
     exporter: Option<Arc<OtlpExporter>>,
@@ -56,17 +58,19 @@ impl Decisions {
             Users::Clients | Users::AsClient => Some(Arc::new(Policy::new(&policy::config(config))?)),
             Users::Operator => None,
         };
-        let audit =
-            config.security.audit.as_ref().map(|audit| records::start(audit, users)).transpose()?.flatten();
+        let audit = config.security.audit.as_ref().map(records::start).transpose()?;
         let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), audit.clone()));
         let (tracer, exporter) = spans::start(config, fetch).unzip();
-        let decider: Option<Arc<dyn Decider>> = policy.clone().map(|policy| policy as _);
-        let redaction = redaction::layer(config)?;
+        let decider = decider(policy.as_ref());
+        let redactor = Arc::new(redaction::redactor(config)?);
+        let redaction = redaction::layer(config, &redactor);
+        let is_used = !redactor.is_empty() && config.security.redaction.results;
         let limits = limits::layer(config)?;
         Ok(Self {
-            stages: Stages::new(decider.map(deciding), Some(limits), redaction),
+            stages: Stages::new(Some(deciding(decider)), Some(limits), redaction),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
+            redactor: is_used.then_some(redactor),
             audit,
             metrics,
             exporter,
@@ -75,10 +79,7 @@ impl Decisions {
 
     /// Who decides.
     pub(crate) fn decider(&self) -> Arc<dyn Decider> {
-        match &self.policy {
-            Some(policy) => policy.clone(),
-            None => Arc::new(Unrestricted),
-        }
+        decider(self.policy.as_ref())
     }
 
     /// The same dispatcher, whose calls are on record.
@@ -89,6 +90,11 @@ impl Decisions {
     /// The same dispatcher, of whose calls only those come through that may.
     pub(crate) fn decided(&self, inner: Arc<dyn Dispatcher>) -> Arc<dyn Dispatcher> {
         self.stages.decided(inner)
+    }
+
+    /// What takes secrets out of what clients are sent.
+    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.redactor.clone()
     }
 
     /// What keeps records of refusals.
@@ -119,6 +125,13 @@ impl Decisions {
         if let Some(audit) = &self.audit {
             audit.close().await;
         }
+    }
+}
+
+fn decider(policy: Option<&Arc<Policy>>) -> Arc<dyn Decider> {
+    match policy {
+        Some(policy) => policy.clone(),
+        None => Arc::new(Unrestricted),
     }
 }
 

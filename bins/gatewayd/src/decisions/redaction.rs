@@ -9,26 +9,24 @@ use gateway_pipeline::{
 use super::redacting;
 use crate::config::{self, Config};
 
-/// `None`: there is nothing to redact, and no bound on results.
-pub(super) fn layer(config: &Config) -> Result<Option<Layer>, RedactorError> {
-    let redactor = Arc::new(redactor(config)?);
+/// The stage; `None`: there is nothing to redact, and no bound on results.
+pub(super) fn layer(config: &Config, redactor: &Arc<Redactor>) -> Option<Layer> {
     let settings = settings(&config.security.redaction);
     let has_work = !redactor.is_empty() || settings.max_result_bytes.is_some();
-    Ok(has_work.then(|| redacting(redactor, settings)))
+    has_work.then(|| redacting(redactor.clone(), settings))
 }
 
-/// Secrets of the configuration that are too short to be looked for are left out: the configuration says so.
+/// What finds secrets. Those of the configuration that are too short to be looked for are left
+/// out.
 pub(super) fn redactor(config: &Config) -> Result<Redactor, RedactorError> {
     let redaction = &config.security.redaction;
     let own = config.secrets.iter().filter(|(_, value)| redaction.secrets && is_long_enough(value));
-    let secrets = own
-        .chain(&redaction.values)
-        .map(|(name, value)| NamedSecret { name: name.clone(), value: value.clone() });
+    let named = |(name, value): &(String, Secret)| NamedSecret { name: name.clone(), value: value.clone() };
     let pattern = |pattern: &config::RedactionPattern| {
         PatternConfig::new(&pattern.name, &pattern.regex, pattern.anchor.as_deref())
     };
     Redactor::new(RedactorConfig {
-        secrets: secrets.collect(),
+        secrets: own.chain(&redaction.values).map(named).collect(),
         patterns: redaction.patterns.iter().map(pattern).collect(),
         ..RedactorConfig::default()
     })

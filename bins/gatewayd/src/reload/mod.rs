@@ -166,10 +166,14 @@ impl Reloader {
         let (added, changed) = (names(&changes.added), names(&changes.changed));
         let (removed, kept, settings) = (names(&changes.removed), changes.kept, edge.join(" "));
         let steps = self.topology.prepare(&config, changes.into_all())?;
+        let server = edge::config(&config, self.verifier.as_ref());
+        // Rules must not be taken on for an edge that is not.
+        if let Some(edge) = &self.settings {
+            edge.check(&server).context("the configuration as it would be used")?;
+        }
         self.take_on_rules(&config)?;
         if let Some(edge) = &self.settings {
-            edge.replace(edge::config(&config, self.verifier.as_ref()))
-                .context("the configuration as it would be used")?;
+            edge.replace(server).context("the configuration as it would be used")?;
         }
         self.topology.manager.set_config(gateway::manager_config(&config));
         if reason == SIGHUP {

@@ -193,8 +193,9 @@ async fn a_changed_downstream_ends_before_it_starts_anew() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_whose_key_is_taken_away_has_nothing_left() {
-    let clients = |desk: &str| format!("{desk}[clients.lab]\nkey = \"lab-key-0123456789\"\n");
-    let desk = "[clients.desk]\nkey = \"desk-key-0123456789\"\n";
+    let clients =
+        |desk: &str| format!("{desk}[clients.lab]\nkey = \"lab-key-0123456789\"\nallow = [\"*\"]\n");
+    let desk = "[clients.desk]\nkey = \"desk-key-0123456789\"\nallow = [\"*\"]\n";
     let folder = Folder::with(&format!("{}{}", kept(), clients(desk)));
     let serving = Serving::start(&folder, &WATCHED);
     let connect = async |key: &str| {
@@ -215,7 +216,10 @@ async fn a_client_whose_key_is_taken_away_has_nothing_left() {
     assert_eq!(count(&lab).await, "2");
 
     // The key is good again, the session is not.
-    write(&folder, &format!("{}{}", kept(), clients("[clients.desk]\nkey = \"desk-key-0123456789\"\n")));
+    write(
+        &folder,
+        &format!("{}{}", kept(), clients("[clients.desk]\nkey = \"desk-key-0123456789\"\nallow = [\"*\"]\n")),
+    );
     let status = async || desk.request("1", "tools/list", "{}").await.unwrap().status;
     until("the key", &serving, async || status().await != 401).await;
     assert_eq!(status().await, 404);
@@ -305,8 +309,11 @@ async fn signals_that_come_during_a_reload_lead_to_one_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_slow_to_end_holds_up_no_later_reload() {
-    let clients =
-        |key: &str| format!("[clients.lab]\nkey = \"lab-key-0123456789\"\n[clients.desk]\nkey = \"{key}\"\n");
+    let clients = |key: &str| {
+        format!(
+            "[clients.lab]\nkey = \"lab-key-0123456789\"\nallow = [\"*\"]\n[clients.desk]\nkey = \"{key}\"\nallow = [\"*\"]\n"
+        )
+    };
     let (old_key, new_key) = ("desk-key-0123456789", "desk-key-9876543210");
     let slow = |more: &str| {
         let server = fake("slow", &["--ignore-eof", "--ignore-term"]);

@@ -169,7 +169,8 @@ async fn metric(url: &str, name: &str) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_with_keys_get_in_and_others_do_not() {
-    let config = format!("[clients.desk]\nkey = \"0123456789abcdef0123\"\n{}", fake("d", &[]));
+    let config =
+        format!("[clients.desk]\nkey = \"0123456789abcdef0123\"\nallow = [\"*\"]\n{}", fake("d", &[]));
     let serving = Serving::start(&Folder::with(&config), &[]);
     let stranger = HttpClient::new(&serving.url, Speaks::modern()).unwrap();
     let refused = stranger.call("1", "d__echo", "{}").await.unwrap();

@@ -265,7 +265,7 @@ async fn a_list_that_is_not_for_everybody_gives_each_caller_the_workflows_of_its
         // What a process lists is what stands in the file when it starts, and each session has a process.
         let command = gateway_testkit::stdio::command(["--era", "legacy", "--tools-file", "tools.json"]);
         let config = format!(
-            "workflows = \"flows/*\"\n[clients.desk]\nkey = \"{desk}\"\n[clients.lab]\nkey = \"{lab}\"\n\
+            "workflows = \"flows/*\"\n[clients.desk]\nkey = \"{desk}\"\nallow = [\"*\"]\n[clients.lab]\nkey = \"{lab}\"\nallow = [\"*\"]\n\
              [downstreams.p]\ncommand = {}\npublic_tool_list = false\ntools = {{ workflows = [\"echo\"] }}\n",
             toml(&command)
         );

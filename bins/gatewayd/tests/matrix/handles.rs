@@ -29,8 +29,7 @@ const WAYS: [(Era, Wire); 4] = [
     (Era::Modern, Wire::Stdio),
 ];
 
-const CLIENTS: &str =
-    "[clients.ada]\nkey = \"ada-0123456789abcdef\"\n[clients.bob]\nkey = \"bob-0123456789abcdef\"\n";
+const CLIENTS: &str = "[clients.ada]\nkey = \"ada-0123456789abcdef\"\nallow = [\"*\"]\n[clients.bob]\nkey = \"bob-0123456789abcdef\"\nallow = [\"*\"]\n";
 const TASKS: &str =
     r#"{"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
 

@@ -62,7 +62,7 @@ impl Verified {
         }
         let (subject, id) = (subject(&claims)?, text(&claims, "jti")?);
         let scopes = scopes::read(&claims, &config.roles)?;
-        let caller = Caller::user(&config.issuer, &subject, Grants { scopes, claims });
+        let caller = Caller::user(&config.issuer, &subject, Grants { scopes, claims }).proved_until(until);
         Ok(Self { caller, id, audiences, until })
     }
 
@@ -105,7 +105,10 @@ fn subject(claims: &RawObject) -> Result<String, Reason> {
         Some(subject) => subject,
         None => text(claims, "client_id")?.ok_or(Reason::SubjectMissing)?,
     };
-    if subject.is_empty() || subject.len() > SUBJECT_LIMIT { Err(Reason::Claim) } else { Ok(subject) }
+    // It stands in logs and records.
+    let is_name =
+        !subject.is_empty() && subject.len() <= SUBJECT_LIMIT && !subject.chars().any(char::is_control);
+    if is_name { Ok(subject) } else { Err(Reason::Claim) }
 }
 
 fn text(claims: &RawObject, name: &str) -> Result<Option<String>, Reason> {

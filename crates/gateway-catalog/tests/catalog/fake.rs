@@ -334,6 +334,7 @@ impl Fakes {
             address: format!("address of {name}"),
             name,
             is_public: true,
+            is_per_caller: false,
             filter: ToolFilter::default(),
             required: false,
             enabled: true,

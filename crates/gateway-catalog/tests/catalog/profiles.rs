@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gateway_catalog::{Profile, Resolve, ToolFilter};
 use gateway_domain::{
-    Caller, CallerError, Directory, Dispatcher, ListKind, Outcome, Subject, Subscriptions, Target, View,
+    Act, Caller, CallerError, Directory, Dispatcher, ListKind, Outcome, Subject, Subscriptions, Target, View,
 };
 
 use crate::{
@@ -94,6 +94,30 @@ async fn a_profile_shows_and_finds_its_part_under_its_names() {
         let target = Target::Exposed { view: desk(), subject: resource("x:a__open") };
         resolve.subscribe(target, &root(), &exchange(&root()), updates).await.unwrap();
         assert_eq!(world.heard(), [("a".to_owned(), resource("x:open"))]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_another_name_on_a_path_is_known_by_that_on_mcp_too() {
+    let scene = scene(true, vec![profile(&["a"], &[("a__open", "read")])]);
+    scene.catalog.settled(ms(100)).await;
+    let own = View::Downstream(name("a"));
+    for (view, act, called, others) in [
+        (desk(), Act::Call, "read", &["a__open"][..]),
+        (desk(), Act::Call, "a__inner", &[]),
+        (desk(), Act::Call, "a__open", &[]),
+        (desk(), Act::Get, "read", &[]),
+        (View::All, Act::Call, "read", &[]),
+        (View::Profile(name("none")), Act::Call, "read", &[]),
+        (View::All, Act::Read, "x:a__open", &["x:open"]),
+        (desk(), Act::Subscribe, "x:a__open", &["x:open"]),
+        (desk(), Act::Complete, "x:a__open/{a}", &["x:open/{a}"]),
+        (View::All, Act::Read, "y:other", &[]),
+        (own.clone(), Act::Read, "x:open", &["x:a__open"]),
+        (own.clone(), Act::Complete, "x:open/{a}", &["x:a__open/{a}"]),
+        (own, Act::Get, "x:open", &[]),
+    ] {
+        assert_eq!(scene.catalog.also_called(&view, act, called), others, "{act:?} {called} on {view:?}");
     }
 }
 

@@ -3,8 +3,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use crate::{
-    Caller, Decision, DownstreamName, DownstreamStatus, Error, Exchange, ListRemark, Origin, ParamHeader,
-    RawJson, RawObject, SessionKey, Tool, View,
+    Act, Caller, Decision, DownstreamName, DownstreamStatus, Error, Exchange, ListRemark, Origin,
+    ParamHeader, RawJson, RawObject, SessionKey, Tool, View,
 };
 
 /// The lists that servers have.
@@ -90,6 +90,12 @@ pub trait Directory: Send + Sync {
     /// no such workflow to anybody.
     fn workflow(&self, view: &View, _caller: &Caller, _name: &str) -> Option<Decision> {
         (*view == View::All).then_some(Decision::Allowed)
+    }
+
+    /// Under which other names rules know what a client of this path calls `name`: a renamed tool by its name on `/mcp`,
+    /// a resource by the URI that it has there and by its own. Says nothing of whether it is there.
+    fn also_called(&self, _view: &View, _act: Act, _name: &str) -> Vec<String> {
+        Vec::new()
     }
 
     /// Forgets the cached lists of one downstream, or of all, and reads them again (G-11). Gives how many were

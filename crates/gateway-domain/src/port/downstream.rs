@@ -39,6 +39,17 @@ pub trait DownstreamSession: Session {
     /// One page of a list. A downstream that says it does not have the list is still asked.
     async fn list(&self, list: ListKind, cursor: Option<&str>) -> Result<ListPage, Error>;
 
+    /// As [`Self::list`], for the caller of this exchange, whom a downstream that is proved to who calls it has to
+    /// know. By default the list is the same for everybody.
+    async fn list_for(
+        &self,
+        list: ListKind,
+        cursor: Option<&str>,
+        _exchange: &Exchange,
+    ) -> Result<ListPage, Error> {
+        self.list(list, cursor).await
+    }
+
     /// Asks for a sign of life. A JSON-RPC error is one.
     async fn ping(&self) -> Result<(), Error>;
 

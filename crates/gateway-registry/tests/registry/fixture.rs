@@ -55,7 +55,16 @@ pub(crate) fn legacy(id: &str) -> Client {
 }
 
 pub(crate) fn modern(caller: &str) -> Client {
-    let (caller, capabilities) = (Caller::client(caller), ClientCapabilities::none());
+    modern_of(Caller::client(caller))
+}
+
+/// A modern client that nobody knows.
+pub(crate) fn anonymous() -> Client {
+    modern_of(Caller::anonymous())
+}
+
+fn modern_of(caller: Caller) -> Client {
+    let capabilities = ClientCapabilities::none();
     let key = SessionKey::Modern { caller: caller.clone(), capabilities: capabilities.clone() };
     Client { era: Era::Modern, key, caller, capabilities, link: None }
 }

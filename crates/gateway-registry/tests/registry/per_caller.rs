@@ -10,7 +10,7 @@ use gateway_registry::{Manager, Pool, PoolConfig, SessionMode};
 
 use crate::{
     fake::{Fake, SECOND, Speaks, name},
-    fixture::{Client, answered_by, downstream, legacy, manager, modern},
+    fixture::{Client, anonymous, answered_by, downstream, legacy, manager, modern},
 };
 
 /// The call of a client with something that came with it.
@@ -109,6 +109,17 @@ async fn an_idle_session_serves_only_whom_it_was_opened_for() {
     check(Some((client("ann"), "t")), None, false).await;
     check(None, Some((client("ann"), "t")), false).await;
     check(Some((Caller::anonymous(), "t")), Some((Caller::anonymous(), "t")), false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_modern_clients_whom_nobody_knows_none_has_the_session_of_another() {
+    let fake = Fake::new(Speaks::Legacy);
+    let manager = manager(&fake, SessionMode::PerCaller, 16);
+    let nobody = anonymous();
+    let call = async |token: &str| {
+        answered_by(manager.dispatch(with_token(&nobody, &Caller::anonymous(), token)).await.unwrap())
+    };
+    assert_ne!(call("one").await, call("two").await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,17 +9,17 @@ use crate::{config::Limits, edge::Edge, rescue::Refusal};
 /// that nobody keeps others out without sending anything.
 const STEP: usize = 64 << 10;
 
-/// A whole body, and the room it takes among all that are held.
+/// A whole body of at most `limit` bytes, and the room it takes among all that are held.
 ///
 /// # Errors
 /// [`Refusal::BodyTooLarge`], [`Refusal::BodyTimeout`], [`Refusal::BodyUnreadable`], [`Refusal::Busy`].
 pub(crate) async fn read(
     edge: &Edge,
     limits: &Limits,
+    limit: usize,
     body: Incoming,
 ) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
     let length = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    let limit = limits.body_bytes;
     if length.is_some_and(|length| length > limit) {
         return Err(Refusal::BodyTooLarge { limit });
     }

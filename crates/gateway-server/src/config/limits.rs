@@ -79,6 +79,12 @@ pub struct Limits {
     pub events_per_call: usize,
     /// Progress and log messages of one call in any one second; more are dropped. Default 200.
     pub events_per_second: usize,
+    /// Pages for people that are being made at one time; more is answered 503. Default 64.
+    pub pages: usize,
+    /// Bytes of a form that a page sends; more is answered 413. Default 16 KiB.
+    pub form_bytes: usize,
+    /// How long a page may take to be made, then 504. Default 60 s.
+    pub page_time: Duration,
     /// How often a quiet stream gets a comment, so that nobody on the way closes it. Default 15 s.
     pub keep_alive: Duration,
     /// How long requests in flight may go on after a shutdown was asked for. Then they are told that it
@@ -123,6 +129,9 @@ impl Default for Limits {
             event_queue_bytes: 1 << 20,
             events_per_call: 10_000,
             events_per_second: 200,
+            pages: 64,
+            form_bytes: 16 << 10,
+            page_time: Duration::from_secs(60),
             keep_alive: Duration::from_secs(15),
             drain: Duration::from_secs(30),
         }

@@ -60,6 +60,9 @@ pub struct ServerConfig {
     pub allowed_hosts: Vec<String>,
     /// Browser origins (`scheme://host[:port]`) that may call, besides loopback ones on a loopback address.
     pub allowed_origins: Vec<String>,
+    /// The origin (`scheme://host[:port]`) that people reach [`Pages`](crate::Pages) under: what their forms are sent
+    /// from. It may send to those pages only; loopback origins may too, as everywhere. None by default.
+    pub public_origin: Option<String>,
     /// Speaks HTTP/2 too, with clients that begin with it (prior knowledge, RFC 9113 §3.3). Off by default: it
     /// gains an MCP client little and gives an attacker more to hold on to (security.md §2.7).
     pub http2: bool,
@@ -100,6 +103,7 @@ impl ServerConfig {
             forward_headers: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            public_origin: None,
             http2: false,
             cancel_on_disconnect: false,
             identity,
@@ -134,6 +138,7 @@ impl ServerConfig {
         }
         self.oauth.as_ref().map(Protected::new).transpose()?;
         self.allowed_hosts.iter().try_for_each(|entry| Self::check_host(entry))?;
+        self.public_origin.iter().try_for_each(|entry| Self::check_origin(entry))?;
         self.allowed_origins.iter().try_for_each(|entry| Self::check_origin(entry))
     }
 

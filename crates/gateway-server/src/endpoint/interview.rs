@@ -183,6 +183,10 @@ impl Interview {
             }
             Err(reason) => return nothing(format!("`{method}` cannot be put to it: {reason}")),
         };
+        let object = RawObject::try_from(params.clone()).ok();
+        if let Some(id) = object.and_then(|params| params.get_text("elicitationId")) {
+            self.session.sends_to_visit(id);
+        }
         let asked = self.session.questions().ask(voice, method, params.as_bytes(), until);
         match asked.await {
             Ok(Answer::Result(result)) => Ok(Heard::Said(result)),

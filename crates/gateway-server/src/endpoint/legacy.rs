@@ -46,7 +46,10 @@ pub(crate) fn negotiate(visit: &Visit, request: &Request) -> Result<Client, Box<
 
 /// The result of a handshake.
 pub(crate) async fn welcome(visit: &Visit, id: &RequestId, revision: Revision) -> Answer {
-    let offer = visit.edge.in_time(CatchUnwind(visit.edge.ports.directory.offer(&visit.view))).await;
+    let offer = visit
+        .edge
+        .in_time(CatchUnwind(visit.edge.ports.directory.offer_to(&visit.view, &visit.caller)))
+        .await;
     let answer = match offer {
         None => Refusal::ShuttingDown.answer(Era::Legacy, Some(id)),
         Some(Err(Panicked)) => failed(&panicked("what is offered"), id),

@@ -92,7 +92,10 @@ pub(crate) async fn answer(
 }
 
 async fn discover(visit: &Visit, request: &Request) -> Answer {
-    let offer = visit.edge.in_time(CatchUnwind(visit.edge.ports.directory.offer(&visit.view))).await;
+    let offer = visit
+        .edge
+        .in_time(CatchUnwind(visit.edge.ports.directory.offer_to(&visit.view, &visit.caller)))
+        .await;
     let answer = match offer {
         None => Refusal::ShuttingDown.answer(Era::Modern, Some(&request.id)),
         Some(Err(Panicked)) => failed(&panicked("what is offered"), &request.id),
@@ -111,7 +114,10 @@ async fn gate(visit: &Visit, method: &str) -> Option<Refusal> {
         method::COMPLETE => "completions",
         _ => return None,
     };
-    let offer = visit.edge.in_time(CatchUnwind(visit.edge.ports.directory.offer(&visit.view))).await;
+    let offer = visit
+        .edge
+        .in_time(CatchUnwind(visit.edge.ports.directory.offer_to(&visit.view, &visit.caller)))
+        .await;
     match offer {
         Some(Ok(offer)) if !offer.capabilities.contains(capability) => Some(Refusal::UnknownMethod),
         _ => None,

@@ -1,8 +1,8 @@
 use std::{net::IpAddr, sync::Arc};
 
 use gateway_domain::{
-    Caller, DoorRefusal, Incoming, NAMESPACE_SEPARATOR, Params, RawObject, SessionKey, State, TraceContext,
-    View,
+    Act, Caller, DoorRefusal, Incoming, NAMESPACE_SEPARATOR, Params, RawObject, SessionKey, State,
+    TraceContext, View,
 };
 use gateway_protocol::{Request, method};
 
@@ -108,6 +108,14 @@ impl Visit {
             let filter = request.params.object.get_object("notifications");
             let listed = filter.and_then(|filter| filter.get("resourceSubscriptions")?.elements(RESOURCES));
             names.extend(listed.into_iter().flatten().filter_map(|uri| uri.to_text().map(String::from)));
+        }
+        if let Some(act) = act(&request.method) {
+            let directory = &self.edge.ports.directory;
+            let others = names.iter().flat_map(|name| directory.also_called(&self.view, act, name));
+            let others: Vec<_> = others.collect();
+            names.extend(others);
+        }
+        if request.method == method::LISTEN {
             return names;
         }
         let Some(given) = names.first().cloned() else { return names };
@@ -123,6 +131,18 @@ impl Visit {
         }
         names
     }
+}
+
+/// What is done with the thing that a request of this method names.
+fn act(method: &str) -> Option<Act> {
+    Some(match method {
+        method::TOOLS_CALL => Act::Call,
+        method::PROMPTS_GET => Act::Get,
+        method::RESOURCES_READ => Act::Read,
+        method::SUBSCRIBE | method::UNSUBSCRIBE | method::LISTEN => Act::Subscribe,
+        method::COMPLETE => Act::Complete,
+        _ => return None,
+    })
 }
 
 /// Puts a request on record that has not become a call.

@@ -61,6 +61,25 @@ impl Face {
     }
 }
 
+/// Who a request has proved to be, if it has; whatever else it says counts for nothing.
+pub(super) async fn proven_by(rules: &Rules, head: Head<'_>) -> Option<Caller> {
+    proof(rules, finding(rules, head).ok()?).await
+}
+
+/// Whose key or token this is. Nobody's where nobody has one.
+pub(crate) async fn proven(rules: &Rules, typed: &Secret) -> Option<Caller> {
+    let evidence = Evidence::Bearer(typed.expose().as_bytes());
+    proof(rules, rules.authority.identify(evidence, None).ok()?).await
+}
+
+async fn proof(rules: &Rules, finding: Finding<'_>) -> Option<Caller> {
+    match finding {
+        Finding::Known(principal) => rules.authority.is_closed().then(|| principal.caller.clone()),
+        Finding::Token(token) => verified(rules, &View::All, token).await.ok(),
+        Finding::Unknown => None,
+    }
+}
+
 fn finding<'a>(rules: &Rules, head: Head<'a>) -> Result<Finding<'a>, Denied> {
     if is_in_query(head.query) {
         return Err(Refusal::MisplacedCredentials.into());

@@ -49,7 +49,6 @@ impl Face {
         request: Request<Incoming>,
         peer: Peer,
     ) -> Refusing {
-        let view = self.edge.ports.directory.profiled(view);
         let head = Head { headers: request.headers(), query: request.uri().query(), peer };
         let Identified { principal, caller, incoming } = self.identify(&rules, &view, head).await?;
         let (accept, trace) = (Accept::of(request.headers()), traced(request.headers()));
@@ -81,7 +80,8 @@ async fn post(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Serv
     if !accept.json && !accept.events {
         return Err(Refusal::NotAcceptable);
     }
-    let (text, room) = read(&visit.edge, &visit.rules.config.limits, body).await?;
+    let limits = &visit.rules.config.limits;
+    let (text, room) = read(&visit.edge, limits, limits.body_bytes, body).await?;
     let mut held = Held::new(room);
     let reply = match Body::parse(text) {
         Ok(Body::Single(message)) => single(visit, message, &head.headers, &mut held).await,

@@ -8,6 +8,7 @@ mod head;
 mod identity;
 mod mcp;
 mod metadata;
+mod page;
 mod route;
 
 use std::{
@@ -19,7 +20,10 @@ use gateway_domain::{Caller, View};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 
-pub(crate) use self::activity::{Activity, Watched};
+pub(crate) use self::{
+    activity::{Activity, Watched},
+    identity::proven,
+};
 use self::{identity::Head, route::Route};
 use crate::{
     body::{Held, ResponseBody, Source},
@@ -100,7 +104,9 @@ impl Face {
             return Err(Refusal::HeadTooLarge);
         }
         let guard = &rules.guard;
-        let checked = guard.check(self.bound, request.version(), request.uri(), request.headers());
+        let of_pages =
+            self.edge.ports.pages.is_some() && Route::of(request.uri().path()) == Some(Route::Page);
+        let checked = guard.check(self.bound, request.version(), request.uri(), request.headers(), of_pages);
         let origin = checked.map_err(|refused| match refused {
             Refused::Malformed => Refusal::MalformedHost,
             Refused::Host | Refused::Origin => Refusal::Forbidden,
@@ -120,10 +126,12 @@ impl Face {
         let bodiless = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
         // Where a proxy in front and we might see two different ends of a body, nothing follows it.
         let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
+        let route = self.route_of(&rules, request.uri().path());
+        // What people see no page of another origin sees.
+        let origin = origin.filter(|_| route != Some(Route::Page));
         let mut response = match &origin {
             Some(_) if cors::is_preflight(&request) => cors::preflight(&request),
             _ => {
-                let route = self.route_of(&rules, request.uri().path());
                 let view = route.as_ref().and_then(Route::view).cloned().unwrap_or(View::All);
                 let answered = self.route(rules.clone(), route, request, peer).await;
                 answered.unwrap_or_else(|denied| closing(self.refuse(&rules, &view, peer, &denied), unread))
@@ -142,7 +150,8 @@ impl Face {
     /// What stands at a path, and may have its place there because of what the operator says.
     fn route_of(&self, rules: &Rules, path: &str) -> Option<Route> {
         let described = || rules.protected.as_ref()?.described_at(path).cloned().map(Route::Metadata);
-        Route::of(path).or_else(described)
+        let directory = &self.edge.ports.directory;
+        Route::of(path).or_else(described).map(|route| route.seen(|view| directory.profiled(view)))
     }
 
     async fn route(
@@ -165,6 +174,9 @@ impl Face {
             }
             (Some(Route::Metadata(view)), Serves::Everything | Serves::Messages) => {
                 metadata::metadata(&rules, &view, request.method())
+            }
+            (Some(Route::Page), Serves::Everything | Serves::Messages) => {
+                self.page(&rules, request, peer).await
             }
             // Nothing that clients can do makes downstreams work (G-W11).
             (Some(Route::Flush(name)), Serves::Admin) => self.flush(name.as_ref(), request.method()),

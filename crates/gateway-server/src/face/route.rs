@@ -1,5 +1,6 @@
 use gateway_domain::{DownstreamName, View};
 
+use super::page::PAGES;
 use crate::oauth::WELL_KNOWN;
 
 /// What stands at a path (design §11).
@@ -8,6 +9,8 @@ pub(crate) enum Route {
     /// `/mcp` or `/mcp/NAME`; whether that downstream exists is not decided here.
     Messages(View),
     Admin(Page),
+    /// `/connect` and all below it: pages for people.
+    Page,
     /// What a path says about the tokens that it takes.
     Metadata(View),
     /// Has lists read again: one downstream's, or all.
@@ -33,6 +36,9 @@ impl Route {
             "/readyz" => Some(Self::Admin(Page::Ready)),
             "/metrics" => Some(Self::Admin(Page::Metrics)),
             "/flush" => Some(Self::Flush(None)),
+            _ if path.strip_prefix(PAGES).is_some_and(|below| below.is_empty() || below.starts_with('/')) => {
+                Some(Self::Page)
+            }
             _ => {
                 let named = |prefix: &str| DownstreamName::parse(path.strip_prefix(prefix)?).ok();
                 if let Some(of) = path.strip_prefix(WELL_KNOWN) {
@@ -55,7 +61,16 @@ impl Route {
     fn messages(self) -> Option<View> {
         match self {
             Self::Messages(view) => Some(view),
-            Self::Admin(_) | Self::Metadata(_) | Self::Flush(_) => None,
+            Self::Admin(_) | Self::Page | Self::Metadata(_) | Self::Flush(_) => None,
+        }
+    }
+
+    /// The same with its view as what has that path sees it.
+    pub(crate) fn seen(self, of: impl FnOnce(View) -> View) -> Self {
+        match self {
+            Self::Messages(view) => Self::Messages(of(view)),
+            Self::Metadata(view) => Self::Metadata(of(view)),
+            other => other,
         }
     }
 
@@ -63,7 +78,7 @@ impl Route {
     pub(crate) fn view(&self) -> Option<&View> {
         match self {
             Self::Messages(view) | Self::Metadata(view) => Some(view),
-            Self::Admin(_) | Self::Flush(_) => None,
+            Self::Admin(_) | Self::Page | Self::Flush(_) => None,
         }
     }
 }
@@ -92,6 +107,11 @@ mod tests {
             ("/.well-known/oauth-protected-resource/.well-known/oauth-protected-resource", None),
             ("/.well-known/oauth-protected-resourcex", None),
             ("/.well-known", None),
+            ("/connect", Some(Route::Page)),
+            ("/connect/", Some(Route::Page)),
+            ("/connect/files/callback", Some(Route::Page)),
+            ("/connection", None),
+            ("/.well-known/oauth-protected-resource/connect", None),
             ("/flush/", None),
             ("/flush/files/", None),
             ("/flush/a__b", None),

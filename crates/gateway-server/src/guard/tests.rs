@@ -20,7 +20,8 @@ fn check(bound: &str, host: &[&str], origin: &[&str], expected: Result<(), Refus
     for value in origin {
         headers.append(header::ORIGIN, HeaderValue::from_bytes(value.as_bytes()).unwrap());
     }
-    let checked = guard.check(bound.parse().unwrap(), Version::HTTP_11, &Uri::from_static("/mcp"), &headers);
+    let checked =
+        guard.check(bound.parse().unwrap(), Version::HTTP_11, &Uri::from_static("/mcp"), &headers, false);
     let checked = checked.map(|_| ());
     assert_eq!(checked, expected, "bound to {bound}, Host {host:?}, Origin {origin:?}");
 }
@@ -111,7 +112,7 @@ fn a_target_in_absolute_form_must_agree_with_the_host() {
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_static("localhost:8080"));
     let check = |uri: &'static str| {
-        guard.check(bound, Version::HTTP_11, &Uri::from_static(uri), &headers).map(|_| ())
+        guard.check(bound, Version::HTTP_11, &Uri::from_static(uri), &headers, false).map(|_| ())
     };
     assert_eq!(check("http://localhost:8080/mcp"), Ok(()));
     assert_eq!(check("http://evil.example/mcp"), Err(Refused::Malformed));
@@ -127,7 +128,7 @@ fn only_in_http_2_a_target_is_a_host_by_itself() {
         (Version::HTTP_2, "/mcp", Err(Refused::Malformed)),
         (Version::HTTP_11, "http://localhost:8080/mcp", Err(Refused::Malformed)),
     ] {
-        let checked = guard.check(bound, version, &Uri::from_static(uri), &none).map(|_| ());
+        let checked = guard.check(bound, version, &Uri::from_static(uri), &none, false).map(|_| ());
         assert_eq!(checked, expected, "{version:?} {uri}");
     }
 }
@@ -141,4 +142,27 @@ fn entries_that_cannot_match_are_refused_at_start() {
         let guard = Guard::new(&[], &[entry.to_owned()]);
         assert!(matches!(guard, Err(BindError::Origin { .. })), "{entry}");
     }
+}
+
+#[test]
+fn the_origin_of_our_own_pages_may_send_to_those_pages_only() {
+    let guard = Guard::new(&[], &[]).unwrap().with_pages_at(Some("https://gw.example")).unwrap();
+    let bound = OPEN.parse().unwrap();
+    for (origin, of_pages, expected) in [
+        ("https://gw.example", true, Ok(())),
+        ("https://gw.example:443", true, Ok(())),
+        ("https://gw.example", false, Err(Refused::Origin)),
+        ("http://gw.example", true, Err(Refused::Origin)),
+        ("https://evil.example", true, Err(Refused::Origin)),
+        ("null", true, Err(Refused::Origin)),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+        headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+        let uri = Uri::from_static("/connect/files");
+        let checked = guard.check(bound, Version::HTTP_11, &uri, &headers, of_pages).map(|_| ());
+        assert_eq!(checked, expected, "{origin} {of_pages}");
+    }
+    assert!(matches!(Guard::default().with_pages_at(Some("gw.example")), Err(BindError::Origin { .. })));
+    assert!(Guard::default().with_pages_at(None).is_ok());
 }

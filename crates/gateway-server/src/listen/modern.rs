@@ -226,7 +226,10 @@ impl Stream {
     async fn offered(&self, mut filter: Filter, limit: usize) -> Filter {
         filter.resources.truncate(limit);
         let directory = &self.visit.edge.ports.directory;
-        let Ok(offer) = timeout(OFFER_TIME, directory.offer(&self.visit.view)).await else { return filter };
+        let Ok(offer) = timeout(OFFER_TIME, directory.offer_to(&self.visit.view, &self.visit.caller)).await
+        else {
+            return filter;
+        };
         let says = |capability: &str, what: &str| {
             let capability = offer.capabilities.get_object(capability);
             capability.and_then(|capability| capability.get(what)?.to_bool()).unwrap_or(false)

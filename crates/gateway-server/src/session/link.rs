@@ -1,6 +1,7 @@
 //! A session as the downstream sessions that belong to it see it.
 
 use std::{
+    collections::VecDeque,
     pin::Pin,
     sync::{
         Mutex, PoisonError,
@@ -14,10 +15,14 @@ use gateway_protocol::{Answer, Revision, method, write};
 
 use tokio::time::Instant;
 
-use super::{Session, questions::Voice};
+use super::{Session, locked, questions::Voice};
 
 /// However long whoever asks would wait.
 const ROOTS_TIME: Duration = Duration::from_secs(60);
+
+/// Questions by URL, and bytes of their ids, that a session remembers until they are over.
+const VISITS: usize = 16;
+const VISIT_ID: usize = 256;
 
 /// The roots of a client, as it last said.
 #[derive(Debug, Default)]
@@ -106,6 +111,31 @@ impl Session {
     /// Downstreams have been told since this many changes. Whether that were all.
     pub(crate) fn roots_told(&self, seen: u64) -> bool {
         self.roots.untold.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The client is about to be asked something by URL under this id.
+    pub(crate) fn sends_to_visit(&self, id: String) {
+        if id.len() > VISIT_ID {
+            return;
+        }
+        let mut visits = locked(&self.visits);
+        if visits.len() == VISITS {
+            visits.pop_front();
+        }
+        visits.push_back(id);
+    }
+
+    /// What the client was asked under this id is over.
+    pub(crate) fn tell_of_visit(&self, id: &str) {
+        let place = |visits: &VecDeque<String>| visits.iter().position(|known| known == id);
+        let asked = {
+            let mut visits = locked(&self.visits);
+            place(&visits).and_then(|at| visits.remove(at))
+        };
+        if asked.is_some() {
+            let params = format!(r#"{{"elicitationId":{}}}"#, RawJson::string(id));
+            self.tell_client(write::notification(method::ELICITATION_COMPLETE, params.as_bytes()).into());
+        }
     }
 
     async fn own_roots(&self) -> Option<RawObject> {

@@ -123,3 +123,38 @@ async fn sessions_of_nobody_in_particular_are_bounded_in_all_only() {
     let third = open(&table, anybody);
     assert_eq!([&first, &second, &third].map(|s| is_there(&table, s)), [false, true, true]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_thousand_guesses_find_nothing() {
+    let (table, desk) = (table(Limits::default()), principal("desk"));
+    let sessions: Vec<_> = (0..50).map(|_| open(&table, &desk)).collect();
+    let known: std::collections::HashSet<_> =
+        sessions.iter().map(|session| session.id().to_owned()).collect();
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut guesses = 0;
+    // Each id with each of its characters replaced by each other one: as near as can be.
+    for id in &known {
+        for at in 0..id.len() {
+            for other in alphabet {
+                let mut guess = id.clone().into_bytes();
+                guess[at] = *other;
+                let guess = String::from_utf8(guess).unwrap();
+                if !known.contains(&guess) {
+                    guesses += 1;
+                    assert!(table.find(&guess, &desk, &View::All).is_none(), "{guess} for {id}");
+                }
+            }
+        }
+        for guess in
+            [&id[1..], &id[..id.len() - 1], "", &format!("{id} "), &format!("{id}="), &id.to_uppercase()]
+        {
+            assert!(table.find(guess, &desk, &View::All).is_none(), "{guess} for {id}");
+        }
+    }
+    for _ in 0..20_000 {
+        guesses += 1;
+        assert!(table.find(&new_name().unwrap(), &desk, &View::All).is_none());
+    }
+    assert!(guesses >= 100_000, "{guesses}");
+    assert!(sessions.iter().all(|session| is_there(&table, session)), "nothing has ended for that");
+}

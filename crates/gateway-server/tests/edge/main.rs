@@ -11,6 +11,8 @@ mod changes;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod http2;
 #[cfg(test)]
 mod legacy;
@@ -21,11 +23,11 @@ mod listen;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
-mod logs;
-#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod modern;
+#[cfg(test)]
+mod pages;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DoorAudit, DoorRefusal,
+    Act, Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DoorAudit, DoorRefusal,
     DownstreamFault, DownstreamName, DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations,
     ListKind, ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, ParkId, PeerError,
     RawJson, RawObject, SessionKey, Sessions, Subject, Subscription, Subscriptions, Target, Tool, Updates,
@@ -164,6 +164,11 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
 /// Stays the same for this long: nothing that should not happen happens.
 pub(crate) const QUIET: Duration = Duration::from_millis(60);
 
+/// A profile.
+pub(crate) fn desk() -> View {
+    View::Profile(DownstreamName::parse("desk").unwrap())
+}
+
 pub(crate) fn files() -> DownstreamName {
     DownstreamName::parse("files").unwrap()
 }
@@ -196,10 +201,17 @@ impl Directory for World {
     }
 
     async fn offer(&self, _: &View) -> Offer {
+        panic!("what is offered depends on the caller")
+    }
+
+    async fn offer_to(&self, _: &View, caller: &Caller) -> Offer {
         if self.hangs.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
-        self.offer.lock().unwrap().clone()
+        let offer = self.offer.lock().unwrap().clone();
+        // What a downstream says of itself is for those who may use something of it.
+        let instructions = offer.instructions.filter(|_| caller.client_name() != Some("lab"));
+        Offer { instructions, ..offer }
     }
 
     fn generations(&self, _: &View) -> Generations {
@@ -217,13 +229,22 @@ impl Directory for World {
         name.starts_with("files__").then(|| Arc::new(offered))
     }
 
+    fn also_called(&self, view: &View, act: Act, name: &str) -> Vec<String> {
+        let other = match (act, name) {
+            (Act::Call, "renamed") => "files__echo",
+            (Act::Read | Act::Subscribe | Act::Complete, "file:///files__secret") => "file:///secret",
+            _ => return Vec::new(),
+        };
+        if *view == desk() || act != Act::Call { vec![other.to_owned()] } else { Vec::new() }
+    }
+
     fn flush(&self, downstream: Option<&DownstreamName>) -> usize {
         self.flushed.lock().unwrap().push(downstream.cloned());
         if downstream.is_some() { 1 } else { 2 }
     }
 
     fn has_view(&self, view: &View) -> bool {
-        matches!(view, View::All) || *view == View::Downstream(files())
+        matches!(view, View::All) || *view == View::Downstream(files()) || *view == desk()
     }
 
     fn generation(&self, _: &View) -> u64 {
@@ -448,10 +469,14 @@ pub(crate) fn keys() -> Vec<ClientKey> {
 }
 
 pub(crate) async fn start(configure: impl FnOnce(&mut ServerConfig)) -> Served {
+    start_with(|config, _| configure(config)).await
+}
+
+pub(crate) async fn start_with(configure: impl FnOnce(&mut ServerConfig, &mut Ports)) -> Served {
     let world = World::new();
-    let mut config = config();
-    configure(&mut config);
-    let server = Server::bind(config, world.ports()).await.unwrap();
+    let (mut config, mut ports) = (config(), world.ports());
+    configure(&mut config, &mut ports);
+    let server = Server::bind(config, ports).await.unwrap();
     let (addr, admin, settings) = (server.local_addr(), server.admin_addr(), server.settings());
     let (stop, stopped) = oneshot::channel();
     let served = tokio::spawn(server.run(async { drop(stopped.await) }));

@@ -6,11 +6,14 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use gateway_domain::{Caller, Grants, SessionKey, TokenError, TokenVerifier, View};
+use gateway_domain::{
+    Asker, Caller, Grants, InputRequired, Outcome, SessionKey, State, TaskHandle, TokenError, TokenVerifier,
+    View,
+};
 use gateway_server::{ClientKey, OauthConfig, ScopeRule, ServerConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
 
-use crate::support::{MODERN, Raw, Served, config, envelope, files, start};
+use crate::support::{MODERN, Raw, Served, config, desk, envelope, files, object, start};
 
 pub(crate) const ISSUER: &str = "https://as.example";
 const ROOT: &str = "/.well-known/oauth-protected-resource";
@@ -436,5 +439,141 @@ async fn figures_are_for_clients_of_the_configuration() {
     }
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.get(path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn states_and_tasks_of_one_user_are_nothing_to_another() {
+    const ABLE: &str = r#"{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let (server, _) = protected(|config, _| config.clients = vec![ClientKey::new("ann", "ann-key")]).await;
+    let at = |token: &str, path: &str, method: &str, members: &str| {
+        let url = server.url().replace("/mcp", path);
+        let client = HttpClient::new(&url, Speaks::Modern(ABLE.to_owned())).unwrap();
+        let client = client.with_header("authorization", &format!("Bearer {token}"));
+        let (method, params) = (method.to_owned(), format!("{{{members}}}"));
+        async move { client.request("1", &method, &params).await.unwrap() }
+    };
+    let script = |outcome| server.world.script.lock().unwrap().push_back(outcome);
+    let form = r#"{"f":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{}}}}"#;
+    script(Outcome::InputRequired(InputRequired {
+        asker: Some(Asker::Downstream(files())),
+        requests: Some(object(form)),
+        state: State::None,
+    }));
+    let call = r#""name":"files__x""#;
+    let state = at("ann", "/mcp", "tools/call", call).await.result_member("requestState").unwrap();
+    let task = object(r#"{"resultType":"task","taskId":"inner","status":"working"}"#);
+    script(Outcome::Task(TaskHandle { downstream: Some(files()), object: task }));
+    let task = at("ann", "/mcp", "tools/call", call).await.result_member("taskId").unwrap();
+    server.world.asked.lock().unwrap().clear();
+    let answered = |state: &str| {
+        format!(r#"{call},"inputResponses":{{"f":{{"action":"decline"}}}},"requestState":{state}"#)
+    };
+    let named = |task: &str| format!(r#""taskId":{task}"#);
+    let tasks = ["tasks/get", "tasks/update", "tasks/cancel"];
+    let mut requests = vec![("tools/call", answered(&state), answered("\"nosuch\""))];
+    requests.extend(tasks.map(|method| (method, named(&task), named("\"nosuch\""))));
+    for (method, foreign, unknown) in &requests {
+        for token in ["bob", "ann-key"] {
+            let expected = at(token, "/mcp", method, unknown).await;
+            let answer = at(token, "/mcp", method, foreign).await;
+            assert_eq!(expected.error_code(), Some(-32602), "{method} {token}: {}", expected.text);
+            assert_eq!((answer.status, &answer.text), (expected.status, &expected.text), "{method} {token}");
+        }
+        let nobody = at("bad", "/mcp", method, foreign).await;
+        assert_eq!(nobody.status, 401, "{method}");
+    }
+    let elsewhere = at("ann", "/mcp/files", "tools/call", &answered(&state)).await;
+    assert_eq!(elsewhere.error_code(), Some(-32602), "it belongs to the path too: {}", elsewhere.text);
+    assert!(server.world.asked.lock().unwrap().is_empty(), "nobody behind the door heard of it");
+    // Another token of the same user will do.
+    for (method, own, _) in &requests {
+        script(Outcome::Complete(object(r#"{"content":[],"taskId":"inner","status":"working"}"#)));
+        let answer = at("ann.other", "/mcp", method, own).await;
+        assert!(answer.result().is_some(), "{method}: {}", answer.text);
+        assert_eq!(server.world.asked.lock().unwrap().drain(..).count(), 1, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_profile_has_its_own_resource_and_its_renamed_tools_need_the_scopes_of_their_names_on_mcp() {
+    let own = "https://gw.example/mcp/desk";
+    let (server, verifier) = protected(|_, oauth| {
+        oauth.resources = vec![(desk(), own.to_owned())];
+        let rule = |names: &[&str], scope: &str| ScopeRule {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            scopes: vec![scope.to_owned()],
+            ..ScopeRule::default()
+        };
+        oauth.scopes = vec![rule(&["files__echo"], "echo"), rule(&["file:///secret"], "secret")];
+    })
+    .await;
+    server.world.offer_all();
+    let document = server.get(&format!("{ROOT}/mcp/desk")).await;
+    assert!(document.body.contains(&format!(r#""resource":"{own}","#)), "{document:?}");
+    let meta = r#"resource_metadata="https://gw.example/.well-known/oauth-protected-resource/mcp/desk""#;
+    let ask = |path: &str, token: &str, method: &str, params: &str| {
+        let (own, body) = call(method, params);
+        let headers = format!("{own}Authorization: Bearer {token}\r\n");
+        let text = crate::support::post(server.addr, &headers, &body);
+        let (text, addr) = (text.replace("POST /mcp ", &format!("POST {path} ")), server.addr);
+        async move { crate::support::raw(addr, &text).await }
+    };
+    let missing = ask("/mcp/desk", "bad", "tools/list", "").await;
+    assert!(challenge(&missing).unwrap().contains(meta), "{missing:?}");
+    let renamed = r#""name":"renamed""#;
+    let marked = r#""uri":"file:///files__secret""#;
+    for (path, token, method, params, needed) in [
+        ("/mcp/desk", "ann", "tools/call", renamed, Some("echo")),
+        ("/mcp/desk", "ann.echo", "tools/call", renamed, None),
+        ("/mcp", "ann", "tools/call", renamed, None),
+        ("/mcp/desk", "ann", "resources/read", marked, Some("secret")),
+        ("/mcp", "ann", "resources/read", marked, Some("secret")),
+        ("/mcp", "ann.secret", "resources/read", marked, None),
+        (
+            "/mcp",
+            "ann",
+            "subscriptions/listen",
+            r#""notifications":{"resourceSubscriptions":["file:///files__secret"]}"#,
+            Some("secret"),
+        ),
+        (
+            "/mcp",
+            "ann",
+            "completion/complete",
+            r#""ref":{"type":"ref/resource","uri":"file:///files__secret"},"argument":{"name":"a","value":""}"#,
+            Some("secret"),
+        ),
+    ] {
+        verifier.views.lock().unwrap().clear();
+        let answer = ask(path, token, method, params).await;
+        let view = if path == "/mcp" { View::All } else { desk() };
+        assert_eq!(*verifier.views.lock().unwrap(), [view], "the token is looked at for the profile");
+        assert_eq!(
+            answer.status,
+            if needed.is_some() { 403 } else { 200 },
+            "{path} {token} {params}: {answer:?}"
+        );
+        if let Some(scope) = needed {
+            let told = challenge(&answer).unwrap();
+            assert!(told.contains(&format!("scope=\"{scope}\"")), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_downstreams_say_of_themselves_is_for_who_may_use_them() {
+    let server = start(|config| {
+        config.clients = vec![ClientKey::new("desk", "k"), ClientKey::new("lab", "l")];
+    })
+    .await;
+    server.world.offer.lock().unwrap().instructions = Some("of files".to_owned());
+    for (key, is_told) in [("k", true), ("l", false)] {
+        let legacy = client(&server, Speaks::legacy(), key).shake_hands().await.unwrap();
+        let modern =
+            client(&server, Speaks::modern(), key).request("1", "server/discover", "{}").await.unwrap();
+        for answer in [legacy, modern] {
+            assert_eq!(answer.text.contains("of files"), is_told, "{key}: {}", answer.text);
+        }
     }
 }

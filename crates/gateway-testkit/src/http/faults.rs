@@ -53,6 +53,12 @@ pub struct Faults {
     pub get_stream: bool,
     /// DELETE is answered by 405.
     pub refuse_delete: bool,
+    /// Requests with none of these bearer tokens are answered by 401. `None`: nobody needs one.
+    pub tokens: Option<Vec<String>>,
+    /// `WWW-Authenticate` of that 401.
+    pub challenge: String,
+    /// Paths whose GET is answered by this JSON, with or without token.
+    pub documents: Vec<(String, String)>,
 
     /// Answers with this status and [`body`](Self::body) instead of working.
     pub status: Option<u16>,
@@ -107,6 +113,9 @@ impl Default for Faults {
             check_headers: true,
             get_stream: true,
             refuse_delete: false,
+            tokens: None,
+            challenge: "Bearer".to_owned(),
+            documents: Vec::new(),
             status: None,
             redirect: None,
             headers: Vec::new(),
@@ -142,6 +151,9 @@ impl Faults {
             check_headers: self.check_headers,
             get_stream: self.get_stream,
             refuse_delete: self.refuse_delete,
+            tokens: self.tokens.clone(),
+            challenge: self.challenge.clone(),
+            documents: self.documents.clone(),
             ..Self::default()
         }
     }

@@ -96,6 +96,9 @@ pub(crate) async fn serve(shared: Arc<Shared>, connection: u64, request: Request
         connection,
     });
     let exchange = Exchange { shared, faults, headers: head.headers, minted: None };
+    if let Some(answer) = exchange.guarded(&head.method, head.uri.path()) {
+        return Ok(answer);
+    }
     exchange.fail_first().await?;
     if let Some(answer) = exchange.replaced().await {
         return Ok(answer);
@@ -109,6 +112,23 @@ pub(crate) async fn serve(shared: Arc<Shared>, connection: u64, request: Request
 }
 
 impl Exchange {
+    /// A document for everybody, or the refusal of who has no token.
+    fn guarded(&self, method: &Method, path: &str) -> Option<Response<Pipe>> {
+        let document = self.faults.documents.iter().find(|(own, _)| method == Method::GET && own == path);
+        if let Some((_, text)) = document {
+            return Some(self.bytes(200, Some(JSON), text.clone().into()));
+        }
+        let tokens = self.faults.tokens.as_ref()?;
+        let sent = self.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        if sent.is_some_and(|sent| tokens.iter().any(|token| token == sent)) {
+            return None;
+        }
+        let mut answer = self.empty(401);
+        let challenge = HeaderValue::from_str(&self.faults.challenge).ok()?;
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        Some(answer)
+    }
+
     async fn fail_first(&self) -> Result<(), io::Error> {
         if self.faults.hang {
             std::future::pending::<()>().await;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use figment::value::Value;
 
 use super::model::{Audit, Overflow, Rotation, Sinks};
+use crate::config::Stdout;
 use crate::config::gateway::{GIB, HOUR, MANY, MIB};
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
 use crate::config::scalar::{self, count, duration, number, size};
 
-pub(super) fn read(top: &mut Table<'_>) -> Option<Audit> {
+pub(super) fn read(top: &mut Table<'_>, stdout: Stdout) -> Option<Audit> {
     if !top.has("audit") {
         top.table("audit").finish();
         return None;
@@ -28,7 +29,7 @@ pub(super) fn read(top: &mut Table<'_>) -> Option<Audit> {
     let flush_interval = flush.read("max_interval", duration(HOUR)).unwrap_or(Duration::from_millis(50));
     flush.finish();
     let audit = Audit {
-        sinks: sink.as_ref().map(sinks).unwrap_or_default(),
+        sinks: sink.as_ref().map(|item| sinks(item, stdout)).unwrap_or_default(),
         queue: table.read("buffer", count(16..=MANY)).unwrap_or(10_000),
         high_water: table.read("high_water_mark", number(0.01..=1.0)).unwrap_or(0.85),
         flush_records,
@@ -42,7 +43,8 @@ pub(super) fn read(top: &mut Table<'_>) -> Option<Audit> {
         rotation: rotation(table.table("rotate")),
     };
     table.finish();
-    Some(audit)
+    // A command that only prints results keeps records in a file or not at all.
+    (audit.sinks != Sinks::default() || stdout != Stdout::Results).then_some(audit)
 }
 
 fn rotation(mut table: Table<'_>) -> Rotation {
@@ -53,7 +55,7 @@ fn rotation(mut table: Table<'_>) -> Rotation {
 }
 
 /// `"stdout"`, `"file:PATH"`, or both in an array.
-fn sinks(item: &Item<'_>) -> Sinks {
+fn sinks(item: &Item<'_>, stdout: Stdout) -> Sinks {
     let items = match item.value() {
         Value::Array(..) => item.items().unwrap_or_default(),
         _ => vec![item.clone()],
@@ -61,7 +63,14 @@ fn sinks(item: &Item<'_>) -> Sinks {
     let mut sinks = Sinks::default();
     for item in &items {
         match item.parsed(sink) {
-            Some(None) => sinks.stdout = true,
+            Some(None) => match stdout {
+                Stdout::Free => sinks.stdout = true,
+                Stdout::Results => {}
+                Stdout::Protocol => {
+                    let fault = Fault::new("stdout belongs to the protocol here");
+                    item.report(fault.hint("write \"file:audit.jsonl\""));
+                }
+            },
             Some(Some(path)) if sinks.file.is_none() => sinks.file = Some(path),
             Some(Some(_)) => item.report(Fault::new("there is one file of records")),
             None => {}

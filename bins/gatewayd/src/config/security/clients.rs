@@ -42,6 +42,12 @@ fn read(name: &str, item: &Item<'_>, downstreams: &Downstreams) -> Option<Client
         let fault = Fault::new(format!("{name:?} is not a name for a client"));
         item.report(fault.hint("use letters, digits, - and single _ inside"));
     }
+    if ["anonymous", "other"].contains(&name) {
+        item.report(
+            Fault::new(format!("{name:?} is what records and figures call others"))
+                .hint("choose another name"),
+        );
+    }
     let mut table = item.table()?;
     let one = table.take("key");
     let several = table.take("keys").and_then(|item| item.items()).unwrap_or_default();

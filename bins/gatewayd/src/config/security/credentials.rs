@@ -155,7 +155,7 @@ fn client(table: &mut Table<'_>) -> TokenClient {
         client_id: table.read("client_id", scalar::word),
         client_secret: table.take("client_secret").and_then(secret),
         private_key: table.take("private_key").and_then(secret),
-        issuer: table.read("issuer", scalar::word),
+        issuer: table.read("issuer", |item| secure(item).and_then(|_| scalar::word(item))),
         token_url: table.read("token_url", secure),
         scopes: table.list("scopes", scalar::word).unwrap_or_default(),
         audience: table.read("audience", scalar::word),

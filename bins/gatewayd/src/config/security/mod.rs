@@ -26,26 +26,27 @@ pub(super) use name::Downstreams;
 use http::Uri;
 
 use super::problem::Fault;
-use super::reach;
 use super::reader::{Item, Table};
+use super::{Request, reach};
 
 /// The sections of the top level that belong here, but for clients.
 pub(super) fn read(
     top: &mut Table<'_>,
     downstreams: &Downstreams,
     clients: &[Client],
-    accepting: bool,
+    request: &Request,
 ) -> Security {
+    let profiles = profiles::read_all(top.table("profiles"), downstreams);
     Security {
         public_url: top.read("public_url", public_url),
         key_header: clients::key_header(top),
         policy: policy::read(top.table("policy"), downstreams, clients),
-        oauth: oauth::read(top),
-        audit: audit::read(top),
+        oauth: oauth::read(top, downstreams, &profiles),
+        audit: audit::read(top, request.stdout),
         redaction: redaction::read(top.table("redaction")),
         rates: rates::read(top.table("rates")),
-        pins: pins::read(top.table("pins"), accepting),
-        profiles: profiles::read_all(top.table("profiles"), downstreams),
+        pins: pins::read(top.table("pins"), request.pins),
+        profiles,
         tls: tls::read(top),
         telemetry: telemetry::read(top),
         login: credentials::login(top.table("login")),

@@ -145,6 +145,8 @@ pub(crate) enum KeySource {
         endpoint: Uri,
         client: String,
         secret: Secret,
+        /// How long a good answer is used.
+        cache: Duration,
     },
 }
 
@@ -307,12 +309,13 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// Whether two callers may be proved differently.
     pub(crate) fn is_per_caller(&self) -> bool {
-        let grant = match &self.grant {
-            Some(Grant::Exchange { .. }) => true,
-            Some(Grant::Interactive(interactive)) => interactive.owner == Owner::User,
-            _ => false,
-        };
-        grant || !self.forward.is_empty()
+        let is_exchanged = matches!(&self.grant, Some(Grant::Exchange { .. }));
+        is_exchanged || self.is_per_user() || !self.forward.is_empty()
+    }
+
+    /// Whether each user gets a token of its own at a page.
+    pub(crate) fn is_per_user(&self) -> bool {
+        matches!(&self.grant, Some(Grant::Interactive(interactive)) if interactive.owner == Owner::User)
     }
 }
 

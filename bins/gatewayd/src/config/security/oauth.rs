@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::model::{Issuer, KeySource, Methods, Oauth, RequiredScopes};
+use super::model::{Issuer, KeySource, Methods, Oauth, Profile, RequiredScopes};
+use super::name::Downstreams;
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
@@ -14,7 +15,7 @@ use crate::config::{reach, scalar, secret};
 /// Signatures that are taken unless the configuration says otherwise (security.md §5.1).
 const ALGORITHMS: [&str; 4] = ["RS256", "PS256", "ES256", "EdDSA"];
 
-pub(super) fn read(top: &mut Table<'_>) -> Option<Oauth> {
+pub(super) fn read(top: &mut Table<'_>, downstreams: &Downstreams, profiles: &[Profile]) -> Option<Oauth> {
     if !top.has("oauth") {
         top.table("oauth").finish();
         return None;
@@ -36,7 +37,11 @@ pub(super) fn read(top: &mut Table<'_>) -> Option<Oauth> {
     let oauth = Oauth {
         resource: String::new(),
         aliases: table.list("aliases", scalar::word).unwrap_or_default(),
-        resources: table.take("resources").and_then(|item| item.table()).map(resources).unwrap_or_default(),
+        resources: table
+            .take("resources")
+            .and_then(|item| item.table())
+            .map(|table| resources(table, downstreams, profiles))
+            .unwrap_or_default(),
         deny_list: table.read("deny_list", scalar::path),
         issuers: issuers.iter().filter_map(issuer).collect(),
         scopes_supported: table.list("scopes_supported", scope).unwrap_or_default(),
@@ -52,8 +57,20 @@ fn resource_url(item: &Item<'_>) -> Result<String, Fault> {
     scalar::word(item)
 }
 
-fn resources(table: Table<'_>) -> BTreeMap<String, String> {
-    let one = |(name, item): (String, Item<'_>)| Some((name, item.parsed(resource_url)?));
+/// The same of who signs tokens, whom nobody may be able to stand in for.
+fn issuer_url(item: &Item<'_>) -> Result<String, Fault> {
+    secure(item)?;
+    scalar::word(item)
+}
+
+fn resources(table: Table<'_>, downstreams: &Downstreams, profiles: &[Profile]) -> BTreeMap<String, String> {
+    let is_profile = |name: &str| profiles.iter().any(|profile| profile.name.as_str() == name);
+    let one = |(name, item): (String, Item<'_>)| {
+        if !is_profile(&name) {
+            item.parsed(|_| downstreams.check(&name));
+        }
+        Some((name, item.parsed(resource_url)?))
+    };
     table.into_entries().filter_map(one).collect()
 }
 
@@ -89,7 +106,7 @@ fn issuer(item: &Item<'_>) -> Option<Issuer> {
     if name.is_none() {
         table.report(Fault::new("an issuer has a URL").hint("write issuer = \"https://login.example\""));
     }
-    let name = name.as_ref().and_then(|item| item.parsed(resource_url));
+    let name = name.as_ref().and_then(|item| item.parsed(issuer_url));
     let keys = keys(&mut table);
     let algorithms: Vec<_> = ALGORITHMS.iter().map(|name| (*name, *name)).collect();
     let other =
@@ -145,11 +162,12 @@ fn introspected(mut table: Table<'_>) -> Option<KeySource> {
         }
         table.take(key)
     });
+    let cache = table.read("cache", scalar::duration(HOUR)).unwrap_or(Duration::from_secs(60));
     table.finish();
     let endpoint = endpoint.and_then(|item| item.parsed(secure));
     let client = client.and_then(|item| item.parsed(scalar::word));
     let secret = secret.and_then(|item| secret::read(&item));
-    Some(KeySource::Introspection { endpoint: endpoint?, client: client?, secret: secret? })
+    Some(KeySource::Introspection { endpoint: endpoint?, client: client?, secret: secret?, cache })
 }
 
 /// `https`, or a loopback address.

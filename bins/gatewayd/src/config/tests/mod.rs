@@ -26,6 +26,7 @@ impl Scene {
             folder: folder.path().to_owned(),
             executable: PathBuf::from("/opt/gatewayd"),
             opens_port: true,
+            stdout: Stdout::Free,
             ..Request::default()
         };
         Self { folder, request, environment: Vec::new() }

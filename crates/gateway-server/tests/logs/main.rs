@@ -1,15 +1,41 @@
-//! What the log says about requests, and what it never says.
+//! What the log says about requests, and what it never says. A process of its own: what a callsite is interested in is
+//! found out once for all threads, by the subscriber of the thread that comes there first.
 
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex},
 };
 
-use gateway_server::ClientKey;
+use async_trait::async_trait;
+use gateway_domain::{Caller, Grants, TokenError, TokenVerifier, View};
+use gateway_server::{ClientKey, OauthConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
 use tracing_subscriber::{filter::LevelFilter, fmt::format::FmtSpan};
 
-use crate::{support::start, tokens::oauth};
+use crate::support::start;
+
+#[cfg(test)]
+#[path = "../edge/support.rs"]
+#[expect(dead_code, reason = "the other tests need more of it")]
+mod support;
+
+/// `ann.…` is a user, `down.…` cannot be checked, and everything else is bad.
+struct Verifier;
+
+#[async_trait]
+impl TokenVerifier for Verifier {
+    async fn verify(&self, token: &str, _: &View) -> Result<Caller, TokenError> {
+        match token.split('.').next() {
+            Some("down") => Err(TokenError::Unavailable { reason: "no keys".to_owned() }),
+            Some("ann") => Ok(Caller::user("https://as.example", "ann", Grants::default())),
+            _ => Err(TokenError::Invalid { reason: "token_signature" }),
+        }
+    }
+}
+
+fn oauth() -> OauthConfig {
+    OauthConfig::new(Arc::new(Verifier), "https://gw.example/mcp", "https://as.example")
+}
 
 /// What is logged, at every level.
 #[derive(Clone, Default)]
@@ -41,7 +67,7 @@ async fn each_request_has_a_number_a_method_and_a_client_and_shows_no_secret() {
         let server = start(|config| {
             config.clients = vec![ClientKey::new("desk", "canary-key")];
             config.key_header = Some("x-api-key".parse().unwrap());
-            let mut oauth = oauth().0;
+            let mut oauth = oauth();
             oauth.token_for_exchange = true;
             config.oauth = Some(oauth);
             config.forward_headers = vec!["x-tenant".parse().unwrap()];
