@@ -58,7 +58,7 @@ pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<E
 fn actor(config: &Config, client: Option<&str>) -> anyhow::Result<(Users, Caller)> {
     let Some(name) = client else { return Ok((Users::Operator, Caller::anonymous())) };
     match config.clients.iter().any(|client| client.name == name) {
-        true => Ok((Users::AsClient, Caller::client(name))),
+        true => Ok((Users::Clients, Caller::client(name))),
         false => anyhow::bail!("there is no client `{name}` in the configuration"),
     }
 }
