@@ -37,9 +37,9 @@ pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<E
     let (stop, hangup) = (termination(stays.then_some(terminal))?, hangup()?);
     let config = &start.loaded.config;
     match command {
-        cli::Command::Serve(_) => serve::run(start, stop, hangup, terminal).await,
+        cli::Command::Serve(_) => Box::pin(serve::run(start, stop, hangup, terminal)).await,
         cli::Command::Stdio(stdio) => {
-            stdio::run(start, stdio.client.as_deref(), stop, hangup, terminal).await
+            Box::pin(stdio::run(start, stdio.client.as_deref(), stop, hangup, terminal)).await
         }
         cli::Command::Check(report) => check::run(config, report.json, stop).await,
         cli::Command::Tools(tools) => tools::run(config, &tools, stop).await,
@@ -58,7 +58,7 @@ pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<E
 fn actor(config: &Config, client: Option<&str>) -> anyhow::Result<(Users, Caller)> {
     let Some(name) = client else { return Ok((Users::Operator, Caller::anonymous())) };
     match config.clients.iter().any(|client| client.name == name) {
-        true => Ok((Users::AsClient, Caller::client(name))),
+        true => Ok((Users::Clients, Caller::client(name))),
         false => anyhow::bail!("there is no client `{name}` in the configuration"),
     }
 }

@@ -18,9 +18,6 @@ pub(super) async fn run(
     terminal: Terminal,
 ) -> anyhow::Result<ExitCode> {
     let config = &start.loaded.config;
-    if config.security.audit.as_ref().is_some_and(|audit| audit.sinks.stdout) {
-        anyhow::bail!("audit.sink is stdout, which belongs to the client here; write \"file:PATH\"");
-    }
     let (users, caller) = command::actor(config, client)?;
     let gateway = Gateway::start_to_serve(config, users)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());

@@ -218,6 +218,7 @@ pub(crate) struct Downstream {
 
 /// How a downstream is reached.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each downstream")]
 pub(crate) enum Reach {
     /// A child process over stdio.
     Command(Command),

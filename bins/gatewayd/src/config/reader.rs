@@ -312,16 +312,6 @@ impl<'a> Table<'a> {
         self.members.contains_key(key)
     }
 
-    /// The members that are empty arrays or tables.
-    pub(super) fn empty_lists(&self) -> Vec<String> {
-        let is_empty = |value: &Value| match value {
-            Value::Array(_, items) => items.is_empty(),
-            Value::Dict(_, members) => members.is_empty(),
-            _ => false,
-        };
-        self.members.iter().filter(|(_, value)| is_empty(value)).map(|(key, _)| key.clone()).collect()
-    }
-
     /// The keys of a member that is a table.
     pub(super) fn keys_of(&self, key: &str) -> Vec<String> {
         match self.members.get(key) {

@@ -29,8 +29,6 @@ pub(crate) use self::policy::config as policy_config;
 pub(crate) enum Users {
     /// Clients, of whom each may do what the rules allow.
     Clients,
-    /// The operator, at the terminal, who tries out what a client may do.
-    AsClient,
     /// The operator, at the terminal: there is nothing to hide.
     Operator,
 }
@@ -55,7 +53,7 @@ impl Decisions {
     /// The configuration cannot be used, as a file of records that cannot be opened.
     pub(crate) fn start(config: &Config, users: Users, fetch: &Arc<dyn Fetch>) -> anyhow::Result<Self> {
         let policy = match users {
-            Users::Clients | Users::AsClient => Some(Arc::new(Policy::new(&policy::config(config))?)),
+            Users::Clients => Some(Arc::new(Policy::new(&policy::config(config))?)),
             Users::Operator => None,
         };
         let audit = config.security.audit.as_ref().map(records::start).transpose()?;
@@ -144,7 +142,7 @@ fn limiting(limits: Arc<Limits>) -> Layer {
 }
 
 fn redacting(redactor: Arc<Redactor>, settings: RedactSettings) -> Layer {
-    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), settings.clone(), inner)))
+    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), settings, inner)))
 }
 
 /// What of these sections cannot be used, beyond what their values tell, each with the section it is about.

@@ -265,9 +265,9 @@ async fn at_the_terminal_a_client_is_tried_out_by_its_name() {
     assert_ne!(code, Some(0));
     assert!(err.contains("there is no client `nobody`"), "{err}");
     let (code, out, err) = said(&folder.run(&["stdio", "--as", "desk"]));
-    assert_ne!(code, Some(0));
+    assert_eq!(code, Some(2));
     assert!(
-        out.is_empty() && err.contains("audit.sink is stdout, which belongs to the client here"),
+        out.is_empty() && err.contains("gateway.toml:7: audit.sink: stdout belongs to the protocol here"),
         "{err}"
     );
 }

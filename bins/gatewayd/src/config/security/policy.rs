@@ -28,10 +28,6 @@ pub(super) fn read(mut table: Table<'_>, downstreams: &Downstreams, clients: &[C
 
 fn rule(item: &Item<'_>, downstreams: &Downstreams, clients: &[Client]) -> Option<Rule> {
     let mut table = item.table()?;
-    for list in table.empty_lists() {
-        let fault = Fault::new(format!("`{list}` is empty, and would fit nobody and nothing"));
-        table.report(fault.hint("leave it out to fit everybody and everything"));
-    }
     let effects = [("allow", true), ("deny", false)];
     let effect = table.read("effect", scalar::one_of(&effects));
     if effect.is_none() && !table.has("effect") {

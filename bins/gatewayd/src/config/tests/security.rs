@@ -67,140 +67,131 @@ fn what_variables_and_files_hold_is_kept_as_a_secret_by_its_key() {
     assert_eq!((&**key, secret.expose()), ("clients.desk.key", "a-secret-of-some-length"));
 }
 
+const WRONG: &[(&str, &[&str])] = &[
+    (
+        "[clients.a]\nkey = \"sha256:12\"",
+        &[
+            "g.toml:2: clients.a.key: is not a SHA-256; hint: write \"sha256:\" and 64 hexadecimal digits; for a key: printf %s KEY | sha256sum",
+        ],
+    ),
+    (
+        "[clients.a]\nkey = { env = \"KEY\" }\nallow = [\"flies__*\"]",
+        &["g.toml:3: clients.a.allow[0]: there is no downstream \"flies\"; hint: did you mean `files`?"],
+    ),
+    (
+        "[clients.a]\nkey = { env = \"KEY\" }\n[clients.b]\nkey = { env = \"KEY\" }",
+        &[
+            "g.toml:3: clients.b: has the same key as client a; hint: a key names its owner: give each client one of its own",
+        ],
+    ),
+    (
+        "key_header = \"Mcp-Session-Id\"",
+        &["g.toml:1: key_header: belongs to HTTP or MCP; hint: write a name of its own: \"x-api-key\""],
+    ),
+    ("[policy]\ndefault = \"maybe\"", &["g.toml:2: policy.default: \"maybe\" is not one of deny, allow"]),
+    (
+        "[[policy.rules]]\nnames = [\"*\"]",
+        &[
+            "g.toml:1: policy.rules[0]: a rule has an effect; hint: write effect = \"allow\" or effect = \"deny\"",
+        ],
+    ),
+    (
+        "[[policy.rules]]\neffect = \"allow\"\nclients = [\"nobody\"]",
+        &["g.toml:3: policy.rules[0].clients[0]: there is no client \"nobody\""],
+    ),
+    (
+        "[[policy.rules]]\neffect = \"allow\"\nnames = []\nclaims = {}",
+        &[
+            "g.toml:3: policy.rules[0].names: is empty, so that the rule fits nothing; hint: leave it out, or name something",
+            "g.toml:4: policy.rules[0].claims: names no claim; hint: leave it out, or name one",
+        ],
+    ),
+    (
+        "[audit]\nbuffer = 100",
+        &[
+            "g.toml:1: audit: does not say where records go; hint: write sink = \"file:audit.jsonl\" or sink = \"stdout\"",
+        ],
+    ),
+    (
+        "[audit]\nsink = \"syslog\"",
+        &[
+            "g.toml:2: audit.sink: \"syslog\" is no place for records; hint: write \"stdout\" or \"file:audit.jsonl\"",
+        ],
+    ),
+    (
+        "[audit]\nsink = \"file:\"",
+        &[
+            "g.toml:2: audit.sink: \"file:\" is no place for records; hint: write \"stdout\" or \"file:audit.jsonl\"",
+        ],
+    ),
+    (
+        "[audit]\nsink = \"stdout\"\nhigh_water_mark = 0",
+        &["g.toml:3: audit.high_water_mark: must be 0.01 to 1"],
+    ),
+    (
+        "[redaction]\npatterns = [{ name = \"card\" }]",
+        &["g.toml:2: redaction.patterns[0]: a pattern has a regex"],
+    ),
+    (
+        "[rates]\nper_caller = { burst = 5 }",
+        &["g.toml:2: rates.per_caller: a rate needs per_second; hint: write { per_second = 5, burst = 10 }"],
+    ),
+    (
+        "[profiles.files]\n",
+        &["g.toml:1: profiles.files: a downstream has this name, and its path; hint: choose another one"],
+    ),
+    (
+        "[profiles.p]\ndownstreams = [\"nothing\"]",
+        &["g.toml:2: profiles.p.downstreams[0]: there is no downstream \"nothing\""],
+    ),
+    (
+        "[tls]\ncertificate = \"c.pem\"",
+        &[
+            "g.toml:1: tls: lacks key; hint: name the PEM files of certificate and key",
+            "g.toml:2: tls.certificate: FOLDER/c.pem is not a file that exists",
+        ],
+    ),
+    (
+        "[oauth]\nissuers = [{ issuer = \"https://a.example\" }]",
+        &[
+            "g.toml:1: oauth: does not say what tokens have to be for; hint: write resource = \"https://gateway.example/mcp\", the public URL of this endpoint",
+        ],
+    ),
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"",
+        &["g.toml:1: oauth: names no issuer; hint: write issuers = [{ issuer = \"https://login.example\" }]"],
+    ),
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\", jwks_url = \"http://a.example/keys\" }]",
+        &["g.toml:3: oauth.issuers[0].jwks_url: must be https: whoever is on its way could change it"],
+    ),
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\", algorithms = [\"HS256\"] }]",
+        &[
+            "g.toml:3: oauth.issuers[0].algorithms[0]: \"HS256\" is not one of RS256, PS256, ES256, EdDSA, RS384, RS512, PS384, PS512, ES384",
+        ],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"Authorization\"]",
+        &[
+            "g.toml:3: downstreams.r.forward_headers[0]: authorization is never passed on; hint: a downstream that needs the caller's identity takes auth = { type = \"oauth\", mode = \"exchange\", … }",
+        ],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\nauth = { type = \"oauth\", mode = \"exchange\", client_id = \"a\", client_secret = { env = \"KEY\" } }",
+        &["g.toml:3: downstreams.r.auth: needs token_url: a caller's token goes nowhere else"],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\nauth = { type = \"command\", command = \"cat x\" }",
+        &[
+            "g.toml:3: downstreams.r.auth.command: found a string where an array is needed; hint: no shell reads it: write [\"program\", \"argument\", …]",
+        ],
+    ),
+];
+
 #[test]
 fn each_way_to_be_wrong_is_told_with_its_place() {
-    let rows: &[(&str, &[&str])] = &[
-        (
-            "[clients.a]\nkey = \"sha256:12\"",
-            &[
-                "g.toml:2: clients.a.key: is not a SHA-256; hint: write \"sha256:\" and 64 hexadecimal digits; for a key: printf %s KEY | sha256sum",
-            ],
-        ),
-        (
-            "[clients.a]\nkey = { env = \"KEY\" }\nallow = [\"flies__*\"]",
-            &["g.toml:3: clients.a.allow[0]: there is no downstream \"flies\"; hint: did you mean `files`?"],
-        ),
-        (
-            "[clients.a]\nkey = { env = \"KEY\" }\n[clients.b]\nkey = { env = \"KEY\" }",
-            &[
-                "g.toml:3: clients.b: has the same key as client a; hint: a key names its owner: give each client one of its own",
-            ],
-        ),
-        (
-            "key_header = \"Mcp-Session-Id\"",
-            &["g.toml:1: key_header: belongs to HTTP or MCP; hint: write a name of its own: \"x-api-key\""],
-        ),
-        ("[policy]\ndefault = \"maybe\"", &["g.toml:2: policy.default: \"maybe\" is not one of deny, allow"]),
-        (
-            "[[policy.rules]]\nnames = [\"*\"]",
-            &[
-                "g.toml:1: policy.rules[0]: a rule has an effect; hint: write effect = \"allow\" or effect = \"deny\"",
-            ],
-        ),
-        (
-            "[[policy.rules]]\neffect = \"deny\"\nclients = []",
-            &[
-                "g.toml:1: policy.rules[0]: `clients` is empty, and would fit nobody and nothing; hint: leave it out to fit everybody and everything",
-            ],
-        ),
-        (
-            "[[policy.rules]]\neffect = \"allow\"\nclients = [\"nobody\"]",
-            &["g.toml:3: policy.rules[0].clients[0]: there is no client \"nobody\""],
-        ),
-        (
-            "[[policy.rules]]\neffect = \"allow\"\nnames = []\nclaims = {}",
-            &[
-                "g.toml:3: policy.rules[0].names: is empty, so that the rule fits nothing; hint: leave it out, or name something",
-                "g.toml:4: policy.rules[0].claims: names no claim; hint: leave it out, or name one",
-            ],
-        ),
-        (
-            "[audit]\nbuffer = 100",
-            &[
-                "g.toml:1: audit: does not say where records go; hint: write sink = \"file:audit.jsonl\" or sink = \"stdout\"",
-            ],
-        ),
-        (
-            "[audit]\nsink = \"syslog\"",
-            &[
-                "g.toml:2: audit.sink: \"syslog\" is no place for records; hint: write \"stdout\" or \"file:audit.jsonl\"",
-            ],
-        ),
-        (
-            "[audit]\nsink = \"file:\"",
-            &[
-                "g.toml:2: audit.sink: \"file:\" is no place for records; hint: write \"stdout\" or \"file:audit.jsonl\"",
-            ],
-        ),
-        (
-            "[audit]\nsink = \"stdout\"\nhigh_water_mark = 0",
-            &["g.toml:3: audit.high_water_mark: must be 0.01 to 1"],
-        ),
-        (
-            "[redaction]\npatterns = [{ name = \"card\" }]",
-            &["g.toml:2: redaction.patterns[0]: a pattern has a regex"],
-        ),
-        (
-            "[rates]\nper_caller = { burst = 5 }",
-            &[
-                "g.toml:2: rates.per_caller: a rate needs per_second; hint: write { per_second = 5, burst = 10 }",
-            ],
-        ),
-        (
-            "[profiles.files]\n",
-            &["g.toml:1: profiles.files: a downstream has this name, and its path; hint: choose another one"],
-        ),
-        (
-            "[profiles.p]\ndownstreams = [\"nothing\"]",
-            &["g.toml:2: profiles.p.downstreams[0]: there is no downstream \"nothing\""],
-        ),
-        (
-            "[tls]\ncertificate = \"c.pem\"",
-            &[
-                "g.toml:1: tls: lacks key; hint: name the PEM files of certificate and key",
-                "g.toml:2: tls.certificate: FOLDER/c.pem is not a file that exists",
-            ],
-        ),
-        (
-            "[oauth]\nissuers = [{ issuer = \"https://a.example\" }]",
-            &[
-                "g.toml:1: oauth: does not say what tokens have to be for; hint: write resource = \"https://gateway.example/mcp\", the public URL of this endpoint",
-            ],
-        ),
-        (
-            "[oauth]\nresource = \"https://g.example/mcp\"",
-            &[
-                "g.toml:1: oauth: names no issuer; hint: write issuers = [{ issuer = \"https://login.example\" }]",
-            ],
-        ),
-        (
-            "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\", jwks_url = \"http://a.example/keys\" }]",
-            &["g.toml:3: oauth.issuers[0].jwks_url: must be https: whoever is on its way could change it"],
-        ),
-        (
-            "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\", algorithms = [\"HS256\"] }]",
-            &[
-                "g.toml:3: oauth.issuers[0].algorithms[0]: \"HS256\" is not one of RS256, PS256, ES256, EdDSA, RS384, RS512, PS384, PS512, ES384",
-            ],
-        ),
-        (
-            "[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"Authorization\"]",
-            &[
-                "g.toml:3: downstreams.r.forward_headers[0]: authorization is never passed on; hint: a downstream that needs the caller's identity takes auth = { type = \"oauth\", mode = \"exchange\", … }",
-            ],
-        ),
-        (
-            "[downstreams.r]\nurl = \"https://r.example\"\nauth = { type = \"oauth\", mode = \"exchange\", client_id = \"a\", client_secret = { env = \"KEY\" } }",
-            &["g.toml:3: downstreams.r.auth: needs token_url: a caller's token goes nowhere else"],
-        ),
-        (
-            "[downstreams.r]\nurl = \"https://r.example\"\nauth = { type = \"command\", command = \"cat x\" }",
-            &[
-                "g.toml:3: downstreams.r.auth.command: found a string where an array is needed; hint: no shell reads it: write [\"program\", \"argument\", …]",
-            ],
-        ),
-    ];
-    for (text, expected) in rows {
+    for (text, expected) in WRONG {
         check(text, expected);
     }
 }
