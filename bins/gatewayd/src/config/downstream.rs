@@ -60,8 +60,7 @@ fn members(
     let sharing = sharing(table);
     let naming = name.as_ref().map(|name| api::naming(names, name)).unwrap_or_default();
     let reach = reach::read(table, &own.executable, &naming);
-    let is_per_caller =
-        matches!(&reach, Some(Reach::Url(remote)) if remote.outgoing.is_per_caller());
+    let is_per_caller = matches!(&reach, Some(Reach::Url(remote)) if remote.outgoing.is_per_caller());
     if is_per_caller && sharing == Sharing::Shared {
         let fault = Fault::new("is shared by all clients, and proved to be each of them");
         table.report(fault.hint("give each client its own session: sharing = \"per_client\""));
