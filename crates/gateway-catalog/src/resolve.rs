@@ -12,6 +12,7 @@ use crate::{
     private::For,
     words::{Said, Words},
 };
+use gateway_registry::or_visit;
 
 mod admit;
 mod ask;
@@ -209,7 +210,12 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
         };
         let (caller, exchange, origin) = (&call.caller, &call.exchange, call.origin.as_ref());
         let whose = For { view, caller, exchange, origin };
-        match self.route(whose, subject, &call).await? {
+        let route = match self.route(whose, subject, &call).await {
+            Ok(route) => route,
+            // Its list is not for who has no credentials yet; a page may be where to get some.
+            Err(error) => return or_visit(Err(error), &call),
+        };
+        match route {
             Route::To(downstream, own) => {
                 admitted(whose, &downstream, Decision::Allowed);
                 let words = self.words(view, &call, &downstream, subject, &own);

@@ -196,7 +196,7 @@ impl Commons {
 }
 
 /// Sends the user of a client that can do that to a page, where all that a call lacked is that somebody went there.
-pub(crate) fn or_visit(made: Result<Outcome, Error>, call: &Call) -> Result<Outcome, Error> {
+pub fn or_visit(made: Result<Outcome, Error>, call: &Call) -> Result<Outcome, Error> {
     if let Err(Error::Downstream(error)) = &made
         && let DownstreamFault::Credentials { visit: Some(visit), .. } = &error.fault
         && error.execution == Execution::NotStarted

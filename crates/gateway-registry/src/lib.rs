@@ -79,6 +79,7 @@ mod window;
 pub use client_session::ClientSession;
 pub use clients::ManagerConfig;
 pub use downstream::{DownstreamFactory, ManagedDownstream, SessionMode};
+pub use errand::or_visit;
 pub use gateway_domain::{DownstreamSession, Factory, Session, SessionProfile, Tool as ToolInfo, ToolPage};
 pub use health::{Health, HealthConfig};
 pub use held::Held;

@@ -89,6 +89,8 @@ impl<F: Factory> SupervisedFactory<F> {
         match &created {
             Ok(_) => attempt.succeeded(begun.elapsed()),
             Err(Error::Caller(CallerError::Cancelled)) => {}
+            // One caller without credentials must not take the downstream from those who have some.
+            Err(error) if lacks_credentials(error, profile) => {}
             Err(error) => attempt.failed(error),
         }
         let started = Started { supervision: self.supervision.clone(), start: attempt.start };
@@ -154,6 +156,16 @@ impl<F: Factory> Factory for SupervisedFactory<F> {
 
     async fn wound_up(&self) {
         self.delegate.wound_up().await;
+    }
+}
+
+/// Whether a session was not opened because of who asked for it.
+fn lacks_credentials(error: &Error, profile: &SessionProfile) -> bool {
+    let Error::Downstream(error) = error else { return false };
+    match error.fault {
+        DownstreamFault::Credentials { .. } => true,
+        DownstreamFault::Unauthorized { .. } => profile.incoming.is_some(),
+        _ => false,
     }
 }
 

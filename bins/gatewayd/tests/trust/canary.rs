@@ -64,6 +64,33 @@ fn children(parent: u32) -> String {
     processes.filter(is_child).map(read).collect()
 }
 
+/// All that clients can ask for, with all that there is to prove who asks; what they are answered.
+async fn everything(serving: &Serving, token: &str) -> String {
+    let mut answers = String::new();
+    for proof in [KEY, token] {
+        for speaks in [Speaks::modern(), Speaks::legacy()] {
+            let client = serving.client(speaks, proof).with_header("cookie", &format!("session={COOKIE}"));
+            client.shake_hands().await.unwrap();
+            for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+                answers += &client.request("1", method, "{}").await.unwrap().text;
+            }
+            for tool in
+                ["header__echo", "file__echo", "command__echo", "exchange__echo", "child__echo", "none__x"]
+            {
+                let answer = client.call("2", tool, r#"{"text":"hello"}"#).await.unwrap();
+                let refused = tool == "none__x" || (tool == "exchange__echo" && proof == KEY);
+                assert_eq!(answer.text.contains("hello"), !refused, "{tool} {}", answer.text);
+                answers += &answer.text;
+            }
+        }
+    }
+    let wrong = HttpClient::new(&serving.url, Speaks::modern()).unwrap();
+    let wrong = wrong.with_header("authorization", "Bearer canary-wrong-0123456789");
+    answers += &wrong.request("1", "tools/list", "{}").await.unwrap().text;
+    answers += &web::visit(&serving.at("/metrics"));
+    answers
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_secret_is_only_where_it_belongs() {
     let issuer = Issuer::open();
@@ -88,28 +115,7 @@ async fn each_secret_is_only_where_it_belongs() {
     let token = issuer.token(RESOURCE, "ann", "");
     let signature = token.rsplit('.').next().unwrap().to_owned();
     serving.until("it has keys", async || serving.tools(&token).await.status == 200).await;
-    let mut answers = String::new();
-    for proof in [KEY, &token] {
-        for speaks in [Speaks::modern(), Speaks::legacy()] {
-            let client = serving.client(speaks, proof).with_header("cookie", &format!("session={COOKIE}"));
-            client.shake_hands().await.unwrap();
-            for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-                answers += &client.request("1", method, "{}").await.unwrap().text;
-            }
-            for tool in
-                ["header__echo", "file__echo", "command__echo", "exchange__echo", "child__echo", "none__x"]
-            {
-                let answer = client.call("2", tool, r#"{"text":"hello"}"#).await.unwrap();
-                let refused = tool == "none__x" || (tool == "exchange__echo" && proof == KEY);
-                assert_eq!(answer.text.contains("hello"), !refused, "{tool} {}", answer.text);
-                answers += &answer.text;
-            }
-        }
-    }
-    let wrong = HttpClient::new(&serving.url, Speaks::modern()).unwrap();
-    let wrong = wrong.with_header("authorization", "Bearer canary-wrong-0123456789");
-    answers += &wrong.request("1", "tools/list", "{}").await.unwrap().text;
-    answers += &web::visit(&serving.at("/metrics"));
+    let answers = everything(&serving, &token).await;
     let children = children(serving.pid());
     serving.until("spans arrive", async || !collector.asked().is_empty()).await;
     serving.terminate();
@@ -144,13 +150,18 @@ async fn each_secret_is_only_where_it_belongs() {
         ("command", seen(&fakes[2])),
         ("exchange", seen(&fakes[3])),
     ];
+    check(&places, &signature);
+}
+
+/// Each secret with the one place where it belongs.
+fn check(places: &[(&str, String)], signature: &str) {
     for (secret, belongs) in [
         (KEY, None),
         (COOKIE, None),
         (STATE_KEY, None),
         ("canary-wrong-0123456789", None),
         (ENVIRONMENT, None),
-        (&signature, Some("token")),
+        (signature, Some("token")),
         (CLIENT_SECRET, None),
         (HEADER, Some("header")),
         (FILE, Some("file")),
@@ -158,7 +169,7 @@ async fn each_secret_is_only_where_it_belongs() {
         (CHILD, Some("children")),
         (OTLP, Some("collector")),
     ] {
-        for (place, content) in &places {
+        for (place, content) in places {
             if let Some(at) = content.find(secret)
                 && belongs != Some(place)
             {

@@ -194,7 +194,8 @@ async fn each_user_connects_a_downstream_and_uses_it_with_a_token_of_its_own() {
         "policy.default = \"allow\"\n[clients.ann]\nkey = \"{ANN}\"\n[clients.bob]\nkey = \"{BOB}\"\n"
     );
     let text = text.replacen("[downstreams.d]", &(clients + "[downstreams.d]"), 1);
-    let serving = Serving::start(&Folder::with(&text));
+    let folder = Folder::with(&text);
+    let serving = Serving::start(&folder);
     let elicits = r#"{"elicitation":{"url":{},"form":{}}}"#;
     let modern = serving.client(Speaks::Modern(elicits.to_owned()), ANN);
     let url = sent_to(&modern).await;

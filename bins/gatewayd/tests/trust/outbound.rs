@@ -189,6 +189,6 @@ async fn a_callers_token_is_exchanged_and_goes_nowhere_but_to_the_token_endpoint
     let before = fake.request_count();
     let refused = serving.call("key-of-desk-0123456789", "d__echo", "{}").await;
     assert!(refused.result().is_none() || refused.text.contains("isError"), "{}", refused.text);
-    assert!(refused.text.contains("token"), "says why: {}", refused.text);
+    assert!(refused.text.contains("downstream_credentials"), "says why: {}", refused.text);
     assert_eq!(fake.request_count(), before, "nothing is sent for it");
 }

@@ -78,7 +78,7 @@ async fn tools(address: SocketAddr, own: Option<&str>, fields: &str) -> String {
         stream.read_to_end(&mut answer).await
     };
     // An end without farewell is one.
-    drop(timeout(PATIENCE, asked).await.expect("nothing comes"));
+    drop(timeout(PATIENCE, asked).await.unwrap());
     String::from_utf8(answer).unwrap()
 }
 
