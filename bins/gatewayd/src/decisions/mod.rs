@@ -62,7 +62,7 @@ impl Decisions {
         let redaction = redaction::layer(config)?;
         let limits = limits::layer(config)?;
         Ok(Self {
-            stages: Stages::new(decider.map(deciding), Some(limits), redaction),
+            stages: Stages::new(decider.map(deciding), limits, redaction).timed(metrics.clone()),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
             audit,
