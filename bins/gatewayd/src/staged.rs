@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, Dispatcher, Error, Exchange, Outcome, ParkId, SessionKey, Sessions, Subscription,
+    Answering, Call, Caller, Dispatcher, Error, Exchange, ParkId, SessionKey, Sessions, Subscription,
     Subscriptions, Target, Updates,
 };
 use gateway_registry::Manager;
@@ -21,10 +21,13 @@ impl Staged {
     }
 }
 
-#[async_trait]
 impl Dispatcher for Staged {
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        self.calls.dispatch(call).await
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        self.calls.dispatch(call)
     }
 }
 

@@ -61,10 +61,10 @@ pub use notes::{Found, Notes};
 pub use outcome::{Asker, FollowUp, InputRequired, Outcome, ParkId, PeerError, State, TaskHandle};
 pub use param_header::{ParamHeader, ParamKind};
 pub use port::{
-    ClientLink, Directory, Dispatcher, DoorAudit, DoorRefusal, DownstreamObserver, DownstreamSession,
-    Factory, Generations, ListKind, ListPage, MetricsSource, Notice, Offer, OfferedTool, Page, ParkedCall,
-    PeerInfo, Session, SessionProfile, Sessions, Subscription, Subscriptions, TokenError, TokenVerifier,
-    ToolPage, Unrecorded, Updates,
+    Answering, ClientLink, Directory, Dispatcher, DoorAudit, DoorRefusal, DownstreamObserver,
+    DownstreamSession, Factory, Generations, ListKind, ListPage, MetricsSource, Notice, Offer, OfferedTool,
+    Page, ParkedCall, PeerInfo, Session, SessionProfile, Sessions, Subscription, Subscriptions, TokenError,
+    TokenVerifier, ToolPage, Unrecorded, Updates,
 };
 pub use question::{Ability, Question};
 pub use secret::Secret;

@@ -1,9 +1,6 @@
-use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use crate::{Decision, DownstreamName};
@@ -24,8 +21,6 @@ pub struct Found {
     pub downstream: Option<DownstreamName>,
     /// What the rules say; `None`: it was not come to that, as for a name that nothing has.
     pub decision: Option<Decision>,
-    /// How long each stage has taken, what it waited for included, in the order of their ends.
-    pub stages: Vec<(&'static str, Duration)>,
 }
 
 impl Notes {
@@ -48,11 +43,6 @@ impl Notes {
         let mut decision = None;
         self.with(|found| decision = found.decision);
         decision
-    }
-
-    /// Notes how long a stage has taken.
-    pub fn spent(&self, stage: &'static str, time: Duration) {
-        self.with(|found| found.stages.push((stage, time)));
     }
 
     /// Counts what was redacted in what goes out (P-42).

@@ -94,5 +94,6 @@ fn observed(bencher: Bencher<'_, '_>, tracer: Option<Tracer>) {
 
 #[divan::bench]
 fn timed(bencher: Bencher<'_, '_>) {
-    calls(bencher, &runtime(), &Stages::default().decided(ready()));
+    let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), None));
+    calls(bencher, &runtime(), &Stages::default().timed(metrics).decided(ready()));
 }

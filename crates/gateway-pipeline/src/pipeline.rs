@@ -12,8 +12,8 @@
 
 use std::{fmt, sync::Arc};
 
-use async_trait::async_trait;
-use gateway_domain::{Call, Dispatcher, Error, Outcome};
+use gateway_domain::{Answering, Call, Dispatcher};
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
 use crate::{
@@ -56,55 +56,69 @@ impl Observers {
     }
 }
 
-/// What decides about calls, outermost first: each with the name that its time is noted under. Clones share everything.
+/// What decides about calls. Clones share everything.
 #[derive(Clone, Default)]
-pub struct Stages(Vec<(&'static str, Layer)>);
+pub struct Stages {
+    /// Outermost first, each with the name that its time is counted under.
+    layers: Vec<(&'static str, Layer)>,
+    metrics: Option<Arc<CallMetrics>>,
+}
 
 impl Stages {
     /// The stages of P-32, those that there are: who may make a call, how often, and what may be seen of it.
     pub fn new(policy: Option<Layer>, limits: Option<Layer>, redaction: Option<Layer>) -> Self {
         let named = [("policy", policy), ("limits", limits), ("redaction", redaction)];
-        Self(named.into_iter().filter_map(|(name, layer)| Some((name, layer?))).collect())
+        let layers = named.into_iter().filter_map(|(name, layer)| Some((name, layer?))).collect();
+        Self { layers, metrics: None }
     }
 
-    /// The same dispatcher behind all stages, each timed, and itself as `dispatch`.
+    /// The same stages, each timed.
+    #[must_use]
+    pub fn timed(self, metrics: Arc<CallMetrics>) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// The same dispatcher behind all stages; where they are timed, so is it, as `dispatch`.
     pub fn decided(&self, inner: Inner) -> Inner {
-        let innermost: Inner = Arc::new(Timed::new("dispatch", inner));
-        self.0.iter().rev().fold(innermost, |inner, (name, layer)| Arc::new(Timed::new(name, layer(inner))))
+        let innermost = self.timing("dispatch", inner);
+        self.layers.iter().rev().fold(innermost, |inner, (name, layer)| self.timing(name, layer(inner)))
+    }
+
+    fn timing(&self, stage: &'static str, inner: Inner) -> Inner {
+        match &self.metrics {
+            Some(metrics) => Arc::new(Timed { time: metrics.stage(stage), inner }),
+            None => inner,
+        }
     }
 }
 
 impl fmt::Debug for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+        f.debug_list().entries(self.layers.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// Notes how long what is inside takes for each call that ends.
+/// Counts how long what is inside takes for each call that ends.
 ///
-/// Cancel-safe: of a call that is dropped nothing is noted.
-#[derive(Debug, Clone)]
-pub struct Timed<D> {
-    stage: &'static str,
-    inner: D,
+/// Cancel-safe: of a call that is dropped nothing is counted.
+struct Timed {
+    time: Histogram,
+    inner: Inner,
 }
 
-impl<D> Timed<D> {
-    /// A stage around `inner` that notes its time under this name.
-    pub fn new(stage: &'static str, inner: D) -> Self {
-        Self { stage, inner }
-    }
-}
-
-#[async_trait]
-impl<D: Dispatcher> Dispatcher for Timed<D> {
-    /// # Errors
-    /// Those of what is inside.
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        let (notes, begun) = (call.exchange.notes.clone(), Instant::now());
-        let result = self.inner.dispatch(call).await;
-        notes.spent(self.stage, begun.elapsed());
-        result
+impl Dispatcher for Timed {
+    /// As `async fn` would be, but for the call, which is not moved into one more future.
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        let (begun, answer) = (Instant::now(), self.inner.dispatch(call));
+        Box::pin(async move {
+            let result = answer.await;
+            self.time.observe(begun.elapsed().as_secs_f64());
+            result
+        })
     }
 }
 

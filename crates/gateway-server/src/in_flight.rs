@@ -16,6 +16,7 @@ use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
 };
+use tracing::Instrument as _;
 
 use crate::{
     auth::{Principal, take},
@@ -202,11 +203,16 @@ impl<F: Future + Unpin> Future for CatchUnwind<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // After a panic the future is not polled again, so nothing sees a state it left broken.
-        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(cx))) {
+        match caught(|| Pin::new(&mut self.0).poll(cx)) {
             Ok(poll) => poll.map(Ok),
-            Err(_) => Poll::Ready(Err(Panicked)),
+            Err(panicked) => Poll::Ready(Err(panicked)),
         }
     }
+}
+
+/// The same for work that is done at once, which nothing sees the rest of.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
 }
 
 /// A future that goes on by itself when it is dropped unfinished: a legacy client that is gone has not
@@ -237,11 +243,13 @@ impl<T: Send + 'static> Drop for Detached<T> {
     fn drop(&mut self) {
         let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) else { return };
         let mut phase = self.phase.clone();
-        drop(runtime.spawn(async move {
+        let work = async move {
             tokio::select! {
                 _ = work => {}
                 _ = phase.wait_for(|phase| *phase == Phase::Closed) => {}
             }
-        }));
+        };
+        // What drops it is dropped within the span of the request.
+        drop(runtime.spawn(work.in_current_span()));
     }
 }

@@ -8,8 +8,10 @@ use gateway_pipeline::{
 use super::limiting;
 use crate::config::{Bucket, Config};
 
-pub(super) fn layer(config: &Config) -> Result<Layer, LimitsError> {
-    Ok(limiting(Arc::new(Limits::new(self::config(config)?))))
+/// `None`: there is no limit.
+pub(super) fn layer(config: &Config) -> Result<Option<Layer>, LimitsError> {
+    let limits = self::config(config)?;
+    Ok((!limits.is_none()).then(|| limiting(Arc::new(Limits::new(limits)))))
 }
 
 pub(super) fn config(config: &Config) -> Result<LimitsConfig, LimitsError> {

@@ -65,7 +65,7 @@ impl Decisions {
         let is_used = !redactor.is_empty() && config.security.redaction.results;
         let limits = limits::layer(config)?;
         Ok(Self {
-            stages: Stages::new(Some(deciding(decider)), Some(limits), redaction),
+            stages: Stages::new(Some(deciding(decider)), limits, redaction).timed(metrics.clone()),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
             redactor: is_used.then_some(redactor),

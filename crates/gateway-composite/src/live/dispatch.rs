@@ -1,18 +1,22 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gateway_domain::{Asker, Call, Dispatcher, Error, Outcome, Subject, Target};
+use gateway_domain::{Answering, Asker, Call, Dispatcher, Error, Outcome, Subject, Target};
 use tokio::sync::watch;
 
 use super::{LiveWorkflows, offered::Offered, shared::Shared};
 use crate::decorator::outcome;
 
-#[async_trait]
 impl Dispatcher for LiveWorkflows {
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+    /// Chooses before there is anything to wait for: calls of tools cost no future of their own here.
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
         match self.is_for_workflow(&call) {
-            true => self.runner.dispatch(call).await,
-            false => self.shared.calls.dispatch(call).await,
+            true => self.runner.dispatch(call),
+            false => self.shared.calls.dispatch(call),
         }
     }
 }

@@ -9,7 +9,7 @@ mod metrics;
 mod observer;
 mod token;
 
-use std::sync::Arc;
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -26,9 +26,15 @@ pub use self::{
 };
 use crate::{Call, Caller, Error, Outcome, ParkId, SessionKey};
 
+/// A call that is being answered.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Outcome, Error>> + Send + 'a>>;
+
 /// Answers calls. A stage of the pipeline is a dispatcher around a dispatcher (P-1).
 ///
 /// Cancel-safe: dropping the future cancels the call, down to the downstream that has it.
+///
+/// Every `async fn` around another moves the call into one more future on the heap. A stage that has nothing to wait for
+/// before it passes the call on is written as a function that gives [`Answering`].
 #[async_trait]
 pub trait Dispatcher: Send + Sync {
     /// Answers one call.
@@ -36,10 +42,13 @@ pub trait Dispatcher: Send + Sync {
 }
 
 /// A shared dispatcher is one.
-#[async_trait]
 impl<D: Dispatcher + ?Sized> Dispatcher for Arc<D> {
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
-        (**self).dispatch(call).await
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        (**self).dispatch(call)
     }
 }
 

@@ -98,13 +98,15 @@ impl AuditLog {
         }
     }
 
-    /// A place for the record that a call will need, waited for as long as a security record may wait. Cancel-safe.
+    /// A place for the record that a call will need, if there is one.
+    pub(super) fn reserve_now(&self) -> Option<Slot<'_>> {
+        self.shared().slots.any()
+    }
+
+    /// The same, waited for as long as a security record may wait. Cancel-safe.
     pub(super) async fn reserve(&self) -> Result<Slot<'_>, Unrecordable> {
-        let slots = &self.shared().slots;
-        match slots.any() {
-            Some(slot) => Ok(slot),
-            None => slots.any_within(self.shared().security_wait).await.ok_or_else(|| self.unrecordable()),
-        }
+        let place = self.shared().slots.any_within(self.shared().security_wait).await;
+        place.ok_or_else(|| self.unrecordable())
     }
 
     /// A place for a record of success. `None`: it is shed. Cancel-safe.

@@ -1,8 +1,7 @@
 use std::{borrow::Cow, sync::Arc};
 
-use async_trait::async_trait;
 use gateway_domain::{
-    Call, Caller, CallerError, Dispatcher, DownstreamName, Error, Notes, Origin, Outcome, Subject,
+    Answering, Call, Caller, CallerError, Dispatcher, DownstreamName, Error, Notes, Origin, Outcome, Subject,
 };
 use tokio::time::Instant;
 
@@ -30,13 +29,29 @@ impl<D> Audit<D> {
     }
 }
 
-#[async_trait]
 impl<D: Dispatcher> Dispatcher for Audit<D> {
     /// # Errors
     /// Those of what is inside. [`CallerError::Unrecorded`] if there was no place for a record, and then the call was
     /// not made; or if the log was closed before a security record was handed over.
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
         let mut open = OpenRecord::new(&self.log, &call);
+        open.slot = self.log.reserve_now();
+        if open.slot.is_none() {
+            return Box::pin(self.dispatch_later(open, call));
+        }
+        // The call itself is not moved into one more future.
+        let answer = self.inner.dispatch(call);
+        Box::pin(async move { open.recorded(answer.await).await })
+    }
+}
+
+impl<D: Dispatcher> Audit<D> {
+    /// Waits for a place first.
+    async fn dispatch_later(&self, mut open: OpenRecord<'_>, call: Call) -> Result<Outcome, Error> {
         match self.log.reserve().await {
             Ok(slot) => open.slot = Some(slot),
             Err(Unrecordable) => {
@@ -45,10 +60,7 @@ impl<D: Dispatcher> Dispatcher for Audit<D> {
             }
         }
         let result = self.inner.dispatch(call).await;
-        match open.settle(&result).await {
-            Ok(()) => result,
-            Err(executed) => Err(CallerError::Unrecorded { executed }.into()),
-        }
+        open.recorded(result).await
     }
 }
 
@@ -64,6 +76,14 @@ struct OpenRecord<'a> {
 impl<'a> OpenRecord<'a> {
     fn new(log: &'a AuditLog, call: &Call) -> Self {
         Self { log, about: About::new(call), slot: None, is_settled: false }
+    }
+
+    /// What is answered once it is recorded.
+    async fn recorded(mut self, result: Result<Outcome, Error>) -> Result<Outcome, Error> {
+        match self.settle(&result).await {
+            Ok(()) => result,
+            Err(executed) => Err(CallerError::Unrecorded { executed }.into()),
+        }
     }
 
     /// Records how the call ended. Fails, with whether it may have been executed, if a record is missing that must not

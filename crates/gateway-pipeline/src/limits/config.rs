@@ -35,6 +35,14 @@ impl Default for LimitsConfig {
     }
 }
 
+impl LimitsConfig {
+    /// Whether no call is ever refused or held up.
+    pub fn is_none(&self) -> bool {
+        let Concurrency { caller, tool, downstream } = &self.at_once;
+        self.rates.is_none() && [caller, tool, downstream].into_iter().all(Limit::is_none)
+    }
+}
+
 /// Bounds on how often there may be calls. A call needs a token of each bucket that it falls under, or takes none.
 #[derive(Debug, Clone, Default)]
 pub struct Rates {
@@ -49,6 +57,14 @@ pub struct Rates {
     /// Of looks at the state of tasks and ends of them (`tasks/get`, `tasks/cancel`), of one caller. They count for none
     /// of the others; names are callers.
     pub task_polls: Limit<Rate>,
+}
+
+impl Rates {
+    /// Whether there is no bound.
+    pub(super) fn is_none(&self) -> bool {
+        let Self { caller, caller_tool, tool, downstream, task_polls } = self;
+        [caller, caller_tool, tool, downstream, task_polls].into_iter().all(Limit::is_none)
+    }
 }
 
 /// Bounds on how many calls there may be at once.

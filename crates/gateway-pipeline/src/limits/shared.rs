@@ -60,11 +60,7 @@ impl Limits {
     /// Nothing has been called yet.
     pub fn new(config: LimitsConfig) -> Self {
         let max = config.max_buckets;
-        let rates = &config.rates;
-        let has_rates =
-            ![&rates.caller, &rates.caller_tool, &rates.tool, &rates.downstream, &rates.task_polls]
-                .into_iter()
-                .all(Limit::is_none);
+        let has_rates = !config.rates.is_none();
         let spent = Spent {
             callers: Buckets::new(max),
             caller_tools: Buckets::new(max),

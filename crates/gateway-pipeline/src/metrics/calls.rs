@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use gateway_domain::{Caller, Found, MetricsSource, Notes};
+use gateway_domain::{Caller, MetricsSource, Notes};
 use prometheus_client::{
     encoding::text::encode_registry,
     metrics::{
@@ -71,15 +71,13 @@ impl CallMetrics {
         Self { registry, clients, calls, latency, stages, redactions, truncated, rate_limited }
     }
 
+    /// What counts the time that is spent in a stage.
+    pub(crate) fn stage(&self, stage: &'static str) -> Histogram {
+        self.stages.get_or_create_owned(&StageLabels { stage })
+    }
+
     /// Counts a call that is over.
-    pub(super) fn ended(
-        &self,
-        caller: &Caller,
-        notes: &Notes,
-        found: &Found,
-        ending: &Ending<'_>,
-        time: Duration,
-    ) {
+    pub(super) fn ended(&self, caller: &Caller, notes: &Notes, ending: &Ending<'_>, time: Duration) {
         let downstream = Downstream(ending.downstream.as_deref().cloned());
         let labels = CallLabels {
             client: self.clients.label(caller),
@@ -88,9 +86,6 @@ impl CallMetrics {
         };
         self.calls.get_or_create(&labels).inc();
         self.latency.get_or_create(&DownstreamLabels { downstream }).observe(time.as_secs_f64());
-        for (stage, time) in &found.stages {
-            self.stages.get_or_create(&StageLabels { stage }).observe(time.as_secs_f64());
-        }
         self.redactions.inc_by(notes.redactions());
         self.truncated.inc_by(notes.is_truncated().into());
         self.rate_limited.inc_by(ending.is_rate_limited.into());

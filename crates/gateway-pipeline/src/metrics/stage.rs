@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use gateway_domain::{Call, Caller, Dispatcher, Error, Notes, Outcome};
+use gateway_domain::{Answering, Call, Caller, Dispatcher, Error, Notes, Outcome};
 use tokio::time::Instant;
 
 use super::calls::CallMetrics;
@@ -23,11 +22,14 @@ impl<D> Metered<D> {
     }
 }
 
-#[async_trait]
 impl<D: Dispatcher> Dispatcher for Metered<D> {
     /// # Errors
     /// Those of what is inside.
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
         let mut count = Count {
             metrics: &self.metrics,
             caller: call.caller.clone(),
@@ -35,9 +37,13 @@ impl<D: Dispatcher> Dispatcher for Metered<D> {
             begun: Instant::now(),
             is_counted: false,
         };
-        let result = self.inner.dispatch(call).await;
-        count.end(&result);
-        result
+        // The call itself is not moved into one more future.
+        let answer = self.inner.dispatch(call);
+        Box::pin(async move {
+            let result = answer.await;
+            count.end(&result);
+            result
+        })
     }
 }
 
@@ -55,7 +61,7 @@ impl Count<'_> {
         self.is_counted = true;
         let found = self.notes.found();
         let ending = Ending::of(&found, result);
-        self.metrics.ended(&self.caller, &self.notes, &found, &ending, self.begun.elapsed());
+        self.metrics.ended(&self.caller, &self.notes, &ending, self.begun.elapsed());
     }
 }
 
@@ -64,7 +70,7 @@ impl Drop for Count<'_> {
         if !self.is_counted {
             let found = self.notes.found();
             let ending = Ending::unfinished(&found);
-            self.metrics.ended(&self.caller, &self.notes, &found, &ending, self.begun.elapsed());
+            self.metrics.ended(&self.caller, &self.notes, &ending, self.begun.elapsed());
         }
     }
 }

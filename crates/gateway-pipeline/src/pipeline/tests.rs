@@ -4,7 +4,8 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{Call, CallerError, Decision, MetricsSource as _};
+use async_trait::async_trait;
+use gateway_domain::{Call, CallerError, Decision, Error, MetricsSource as _, Outcome};
 
 use super::*;
 use crate::{
@@ -70,19 +71,34 @@ async fn stages_stand_in_the_order_of_p_32_and_each_can_be_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_every_stage_is_noted_from_the_inside_out() {
+async fn the_time_of_every_stage_is_counted_with_what_is_inside() {
     let marks = Arc::default();
     let [policy, limits] = ["policy", "limits"].map(|name| marking(name, &marks));
     let slow = Fake::new(|_| async {
         tokio::time::sleep(Duration::from_secs(2)).await;
         complete("{}")
     });
-    let stages = Stages::new(policy, limits, None).decided(Arc::new(slow));
-    let call = call("t");
-    let notes = call.exchange.notes.clone();
-    stages.dispatch(call).await.unwrap();
-    let time = Duration::from_secs(2);
-    assert_eq!(notes.found().stages, [("dispatch", time), ("limits", time), ("policy", time)]);
+    let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), None));
+    let stages = Stages::new(policy, limits, None).timed(metrics.clone()).decided(Arc::new(slow));
+    stages.dispatch(call("t")).await.unwrap();
+    assert!(stages.dispatch(call("limits")).await.is_err());
+    let begun = stages.dispatch(call("t"));
+    assert!(
+        tokio::time::timeout(Duration::from_secs(1), begun).await.is_err(),
+        "of one that is dropped nothing"
+    );
+    let mut page = String::new();
+    metrics.write(&mut page);
+    for line in [
+        r#"gateway_stage_seconds_sum{stage="policy"} 2.0"#,
+        r#"gateway_stage_seconds_count{stage="policy"} 2"#,
+        r#"gateway_stage_seconds_sum{stage="limits"} 2.0"#,
+        r#"gateway_stage_seconds_count{stage="limits"} 2"#,
+        r#"gateway_stage_seconds_sum{stage="dispatch"} 2.0"#,
+        r#"gateway_stage_seconds_count{stage="dispatch"} 1"#,
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} is not in:\n{page}");
+    }
 }
 
 #[tokio::test]
@@ -101,7 +117,8 @@ async fn a_call_is_traced_counted_and_recorded_whatever_stops_it() {
         assert!(call.exchange.trace.is_some());
         complete("{}")
     }));
-    let whole = observers.observed(Stages::new(policy, limits, redaction).decided(inner.clone()));
+    let stages = Stages::new(policy, limits, redaction).timed(metrics.clone());
+    let whole = observers.observed(stages.decided(inner.clone()));
     for name in ["policy", "limits", "redaction", "t"] {
         assert_eq!(whole.dispatch(call(name)).await.is_ok(), name == "t");
     }

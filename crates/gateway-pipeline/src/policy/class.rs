@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -23,7 +23,7 @@ pub(super) struct Snapshot {
     rules: Rules,
     pinned: Option<HashSet<Box<str>>>,
     remembered: usize,
-    known: Mutex<Known>,
+    known: RwLock<Known>,
     /// Counts classes over all snapshots.
     numbers: Arc<AtomicU64>,
 }
@@ -71,21 +71,18 @@ impl Class {
 impl Snapshot {
     pub(super) fn new(config: &PolicyConfig, numbers: Arc<AtomicU64>) -> Result<Self, PolicyFaults> {
         let (pinned, remembered) = (config.pinned.clone(), config.remembered);
-        Ok(Self { rules: Rules::compile(config)?, pinned, remembered, known: Mutex::default(), numbers })
+        Ok(Self { rules: Rules::compile(config)?, pinned, remembered, known: RwLock::default(), numbers })
     }
 
     /// The caller's class. Never waits for anything but another look-up.
     pub(super) fn class(&self, caller: &Caller) -> Arc<Class> {
-        if let Some(class) = self.with(|known| known.find(caller)) {
+        // Every critical section leaves it consistent.
+        if let Some(class) = self.known.read().unwrap_or_else(PoisonError::into_inner).find(caller) {
             return class;
         }
         let key = self.key(caller);
-        self.with(|known| known.remember(caller, key, self.remembered, &self.numbers))
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
-        // Every critical section leaves it consistent.
-        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remember(caller, key, self.remembered, &self.numbers)
     }
 
     fn key(&self, caller: &Caller) -> Key {

@@ -1,12 +1,12 @@
 use std::{
-    fmt,
+    fmt, future,
     sync::{Arc, LazyLock},
 };
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Access, Act, Call, Caller, CallerError, Decider, Decision, Dispatcher, DownstreamName, Error, Exchange,
-    Notes, Outcome, Params, ParkId, RawJson, Reference, SessionKey, Sessions, Subject, Subscription,
+    Access, Act, Answering, Call, Caller, CallerError, Decider, Decision, Dispatcher, DownstreamName, Error,
+    Exchange, Notes, Params, ParkId, RawJson, Reference, SessionKey, Sessions, Subject, Subscription,
     Subscriptions, Target, Tool, ToolRef, Updates, View,
 };
 
@@ -50,14 +50,19 @@ impl<D> fmt::Debug for PolicyStage<D> {
     }
 }
 
-#[async_trait]
 impl<D: Dispatcher> Dispatcher for PolicyStage<D> {
-    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+    /// Decides before there is anything to wait for: what passes costs no future of its own.
+    fn dispatch<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
         let wanted = Wanted { origin: call.origin.as_ref(), ..Wanted::of(&call.target, false) };
         if !self.decision(&call.caller, &wanted, &call.exchange.notes).is_allowed() {
-            return Err(unknown(wanted.subject, Some(&call.params)).into());
+            let refusal = unknown(wanted.subject, Some(&call.params)).into();
+            return Box::pin(future::ready(Err(refusal)));
         }
-        self.inner.dispatch(call).await
+        self.inner.dispatch(call)
     }
 }
 

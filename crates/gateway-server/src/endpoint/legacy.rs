@@ -161,7 +161,6 @@ async fn call(
                     drop(in_use);
                     answer
                 });
-                let work = Box::pin(work.in_current_span());
                 call.answer = Box::pin(Detached::new(work, edge.phase.subscribe()));
             }
             call.reply().await

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     field::field,
-    in_flight::{Boxed, CatchUnwind, Entry, Panicked, Permit, Stopped},
+    in_flight::{Boxed, CatchUnwind, Entry, Panicked, Permit, Stopped, caught},
     rescue::{Refusal, rescue},
     session::Session,
 };
@@ -220,7 +220,11 @@ impl Drop for Waiting<'_> {
 }
 
 async fn dispatch(visit: &Visit, call: Call) -> Result<Outcome, Error> {
-    let outcome = CatchUnwind(visit.edge.ports.dispatcher.dispatch(call)).await;
+    // Some stages decide before there is anything to wait for.
+    let outcome = match caught(|| visit.edge.ports.dispatcher.dispatch(call)) {
+        Ok(answer) => CatchUnwind(answer).await,
+        Err(panicked) => Err(panicked),
+    };
     outcome.unwrap_or_else(|Panicked| Err(panicked("a call")))
 }
 

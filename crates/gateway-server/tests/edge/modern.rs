@@ -258,6 +258,10 @@ async fn failures_are_answers_too() {
             r#"{"code":-32602,"message":"Unknown tool: files__nosuch","data":{"kind":"unknown_tool","retryable":false,"may_have_executed":false}}"#,
         ),
         (
+            "files__panic_at_once",
+            r#"{"code":-32603,"message":"Internal error","data":{"kind":"internal","retryable":false,"may_have_executed":true}}"#,
+        ),
+        (
             "files__panic",
             r#"{"code":-32603,"message":"Internal error","data":{"kind":"internal","retryable":false,"may_have_executed":true}}"#,
         ),
