@@ -77,3 +77,28 @@ pub enum CredentialError {
         message: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    #[async_trait]
+    impl Credentials for Nothing {
+        async fn headers(
+            &self,
+            _: Option<&Incoming>,
+        ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[tokio::test]
+    async fn credentials_are_shared_and_a_refusal_stands_unless_they_say_otherwise() {
+        assert!(!Nothing.is_per_caller());
+        let challenge = Challenge { status: StatusCode::UNAUTHORIZED, authenticate: &[], sent: &[] };
+        assert_eq!(Nothing.refused(None, &challenge).await.unwrap(), Reaction::GiveUp);
+    }
+}

@@ -21,3 +21,14 @@ impl Resolver for System {
         Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_system_is_asked() {
+        assert_eq!(System.resolve("127.0.0.1").await.unwrap(), [IpAddr::from([127, 0, 0, 1])]);
+        assert!(System.resolve("no name").await.is_err());
+    }
+}

@@ -119,11 +119,11 @@ fn system_roots() -> &'static RootCertStore {
 }
 
 fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), String> {
-    let mut count = 0;
+    let mut is_empty = true;
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let certificate = certificate.map_err(|error| format!("no valid PEM: {error}"))?;
         roots.add(certificate).map_err(|error| format!("not a usable certificate: {error}"))?;
-        count += 1;
+        is_empty = false;
     }
-    if count == 0 { Err("holds no certificate".into()) } else { Ok(()) }
+    if is_empty { Err("holds no certificate".into()) } else { Ok(()) }
 }

@@ -43,7 +43,7 @@ impl Schedule {
     fn spread(&mut self, pause: Duration) -> Duration {
         self.jitter =
             self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let thousandths = u32::try_from((self.jitter >> 33) % 1000).unwrap_or_default();
+        let thousandths = u32::try_from(self.jitter.rotate_right(33) % 1000).unwrap_or_default();
         pause - pause / 10 * thousandths / 1000
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct KeyStore {
     loaded: ArcSwapOption<Loaded>,
     demand: Mutex<Demand>,
     wanted: Notify,
-    finished: watch::Sender<Readings>,
+    /// Told after each reading: whether there have ever been good keys.
+    finished: watch::Sender<bool>,
     fetches: AtomicU64,
     failures: AtomicU64,
     /// So that an outage is told once, and its end.
@@ -53,13 +54,6 @@ struct Demand {
     last: Option<Instant>,
     /// The reading has not finished.
     is_pending: bool,
-}
-
-/// What has been read so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Readings {
-    finished: u64,
-    has_keys: bool,
 }
 
 /// For the metrics.
@@ -113,12 +107,12 @@ impl KeyStore {
     pub(crate) async fn ready(&self) {
         let mut finished = self.finished.subscribe();
         // The sender lives as long as `self`.
-        let _ = finished.wait_for(|readings| readings.has_keys).await;
+        let _ = finished.wait_for(|has_keys| *has_keys).await;
     }
 
     /// Whether there have ever been good keys.
     pub(crate) fn is_ready(&self) -> bool {
-        self.finished.borrow().has_keys
+        *self.finished.borrow()
     }
 
     pub(crate) fn figures(&self) -> Figures {
@@ -206,11 +200,7 @@ impl KeyStore {
 
     fn finish(&self) {
         self.demand.lock().unwrap_or_else(PoisonError::into_inner).is_pending = false;
-        let has_keys = self.loaded.load().is_some();
-        self.finished.send_modify(|readings| {
-            readings.finished += 1;
-            readings.has_keys = has_keys;
-        });
+        self.finished.send_replace(self.loaded.load().is_some());
     }
 }
 

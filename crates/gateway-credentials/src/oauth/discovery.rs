@@ -202,3 +202,27 @@ fn issuer_places(issuer: &Address) -> Result<Vec<Address>, OauthError> {
     }
     places.iter().map(|place| Address::parse(place)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_without_tls_is_on_the_issuers_origin_and_named_by_the_operator() {
+        let (own, other) = ("http://10.0.0.1:1", "http://10.0.0.1:2");
+        let rows = [
+            (own, &[own][..], "http://10.0.0.1:1/token", true),
+            (own, &[own, other], "http://10.0.0.1:2/token", false),
+            (own, &[], "http://10.0.0.1:1/token", false),
+            (own, &[], "https://a.example/token", true),
+            ("https://a.example", &[own], "http://10.0.0.1:1/token", false),
+        ];
+        for (issuer, named, token, good) in rows {
+            let trust = Trust::new(named.iter().map(|origin| (*origin).to_owned()).collect(), false);
+            let document = format!(r#"{{"issuer":"{issuer}","token_endpoint":"{token}"}}"#);
+            let metadata = serde_json::from_str(&document).unwrap();
+            let read = Issuer::read(metadata, &Address::parse(issuer).unwrap(), &trust);
+            assert_eq!(read.is_ok(), good, "{issuer} {named:?} {token}");
+        }
+    }
+}

@@ -74,8 +74,7 @@ impl Seconds {
         match self {
             Self::Number(seconds) => Some(*seconds),
             Self::Text(text) => text.parse().ok(),
-            Self::Fraction(seconds) if *seconds >= 0.0 && *seconds < 1e15 => Some(*seconds as u64),
-            Self::Fraction(_) => None,
+            Self::Fraction(seconds) => (0.0..1e15).contains(seconds).then_some(*seconds as u64),
         }
     }
 }
@@ -84,4 +83,25 @@ impl Seconds {
 #[derive(Deserialize)]
 pub(crate) struct Refusal {
     pub(crate) error: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_read_however_they_are_written() {
+        let rows = [
+            ("3600", Some(3600)),
+            (r#""3600""#, Some(3600)),
+            ("3600.9", Some(3600)),
+            ("0.0", Some(0)),
+            ("-1.5", None),
+            ("1e15", None),
+            (r#""soon""#, None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(serde_json::from_str::<Seconds>(text).unwrap().whole(), expected, "{text}");
+        }
+    }
 }

@@ -30,3 +30,15 @@ pub(super) fn escaped(text: &str) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_no_markup() {
+        assert_eq!(escaped("<a b=\"c\" d='e'>&f"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;f");
+        let page = plain_page("<script>");
+        assert!(page.contains("<body><p>&lt;script&gt;</p></body>"), "{page}");
+    }
+}

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_domain::Secret;
-use gateway_egress::{Bounds, Egress, EgressConfig, EgressError, Fetch, Identity, Named};
+use gateway_egress::{Bounds, Egress, EgressConfig, EgressError, Fetch, Identity, Named, Trust};
 use http::Request;
 use tokio::{io::AsyncReadExt, net::TcpListener};
 
@@ -76,3 +76,28 @@ fn unusable_certificates_are_the_operators_to_mend() {
         "the key of the client certificate is no valid PEM",
     );
 }
+
+#[test]
+fn certificates_can_be_checked_without_those_of_the_system() {
+    assert_eq!(Trust::default().check(), Ok(()));
+    let missing = Trust { ca_file: Some("/no/such".into()), ..Trust::default() };
+    assert!(missing.check().unwrap_err().contains("cannot read /no/such"));
+    let empty = Trust { ca_pem: Some(b"x".to_vec()), ..Trust::default() };
+    assert_eq!(empty.check(), Err("the configured CA: holds no certificate".into()));
+    let good = Trust { ca_pem: Some(AUTHORITY.into()), ..Trust::default() };
+    assert_eq!(good.check(), Ok(()));
+}
+
+/// A certificate of nobody's, whose key was thrown away.
+const AUTHORITY: &[u8] = b"\
+-----BEGIN CERTIFICATE-----\n\
+MIIBjjCCATWgAwIBAgIUbdlzRGQI+WyRvsgCXXXyoXIzUcAwCgYIKoZIzj0EAwIw\n\
+HDEaMBgGA1UEAwwRYXV0aG9yaXR5LmV4YW1wbGUwIBcNMjYxMjAxMDcyMzQ5WhgP\n\
+MjEyNjExMDcwNzIzNDlaMBwxGjAYBgNVBAMMEWF1dGhvcml0eS5leGFtcGxlMFkw\n\
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEgcFh853V6odrxkiPZiIgZorXsV57p8T9\n\
+2xWWpsbwuNECRdkxC8q/IkQNfG+Ad5VxSwZIqfOvqJLzKJ0QBiJUtaNTMFEwHQYD\n\
+VR0OBBYEFGezU+E+lcxKOeF6Py2MubXA5YA5MB8GA1UdIwQYMBaAFGezU+E+lcxK\n\
+OeF6Py2MubXA5YA5MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIg\n\
+Q523HWgWqny51KESZHl2swQWWN3oiz4pp1UlTRxzfeMCIDatGi4p6xqmQ/BQwWB2\n\
+MleLqSG+FKBTjEMUFYXlejwz\n\
+-----END CERTIFICATE-----\n";

@@ -164,3 +164,18 @@ impl Known {
         class
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_that_was_looked_at_is_not_looked_at_again() {
+        let snapshot = Snapshot::new(&PolicyConfig::default(), Arc::default()).unwrap();
+        let desk = Caller::client("desk");
+        for _ in 0..3 {
+            snapshot.class(&desk);
+        }
+        assert_eq!(snapshot.with(|known| known.callers[&desk].len()), 1);
+    }
+}

@@ -28,7 +28,7 @@ impl Methods {
     /// Those whose method a pattern matches.
     pub(super) fn of(patterns: &Globs) -> Self {
         let matching = Self::ALL.into_iter().filter(|act| patterns.matches(act.method()));
-        Self(matching.fold(0, |set, act| set | 1 << act as u8))
+        Self(matching.map(|act| 1 << act as u8).sum())
     }
 
     pub(super) fn known() -> impl Iterator<Item = &'static str> {

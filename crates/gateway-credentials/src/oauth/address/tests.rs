@@ -14,6 +14,8 @@ fn only_plain_web_addresses_are_read() {
         ("https://user:pw@a.example/", false),
         ("https://a.example/#part", false),
         ("https://a.example/ x", false),
+        ("https://a.example/\u{7f}", false),
+        ("https://a.example/\u{85}", false),
         ("https://a.example\\@b.example/", false),
         ("ftp://a.example/", false),
         ("javascript:alert(1)", false),

@@ -1,12 +1,12 @@
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Call, CallerError, ClientCapabilities, Dispatcher, Era, Error, Exchange, Outcome, Params, Reference,
-    SessionKey, Subject, Subscription, Subscriptions, Target, TaskAct, Updates, View,
+    Call, CallerError, ClientCapabilities, Dispatcher, Era, Error, Exchange, Outcome, Params, ParkId,
+    Reference, SessionKey, Sessions, Subject, Subscription, Subscriptions, Target, TaskAct, Updates, View,
 };
 
 use super::*;
@@ -272,4 +272,73 @@ async fn watching_is_another_thing_than_reading() {
         ask("resources/subscribe", Some(Decision::Denied)).await,
         (Some(unknown), Some(Decision::Denied), 0)
     );
+}
+
+#[tokio::test]
+async fn reading_is_another_thing_than_watching() {
+    let ask = |method: &'static str| async move {
+        let what = What { methods: Some(texts(&[method])), ..What::default() };
+        let config = config(Vec::new(), vec![rule(Effect::Allow, Who::default(), what)]);
+        dispatched(&config, call(at("files", resource("f:x")), "{}")).await
+    };
+    allowed(ask("resources/read").await);
+    refused(
+        ask("resources/subscribe").await,
+        Decision::DeniedByDefault,
+        CallerError::UnknownResource { uri: "f:x".into() },
+    );
+}
+
+/// What it was told of sessions. One park is over.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn hear(&self, word: String) {
+        self.0.lock().unwrap().push(word);
+    }
+}
+
+#[async_trait]
+impl Sessions for Told {
+    async fn end(&self, key: &SessionKey) {
+        self.hear(format!("end {key:?}"));
+    }
+
+    async fn end_caller(&self, caller: &Caller) {
+        self.hear(format!("end caller {caller:?}"));
+    }
+
+    fn abandon(&self, park: &ParkId) {
+        self.hear(format!("abandon {park:?}"));
+    }
+
+    fn is_over(&self, park: &ParkId) -> bool {
+        &*park.0 == "over"
+    }
+
+    async fn roots_changed(&self, key: &SessionKey) {
+        self.hear(format!("roots changed {key:?}"));
+    }
+}
+
+#[tokio::test]
+async fn what_becomes_of_sessions_is_none_of_its_business() {
+    let [over, open] = ["over", "open"].map(|id| ParkId(id.into()));
+    let told = Told::default();
+    let stage = PolicyStage::new(Arc::new(Policy::new(&desk(&[], &[])).unwrap()), told.clone());
+    let caller = Caller::client("desk");
+    let key = exchange(&caller).session;
+    stage.end(&key).await;
+    stage.end_caller(&caller).await;
+    stage.abandon(&open);
+    stage.roots_changed(&key).await;
+    let words = [
+        format!("end {key:?}"),
+        format!("end caller {caller:?}"),
+        format!("abandon {open:?}"),
+        format!("roots changed {key:?}"),
+    ];
+    assert_eq!(*told.0.lock().unwrap(), words);
+    assert!(stage.is_over(&over) && !stage.is_over(&open));
 }
