@@ -176,6 +176,6 @@ mod tests {
         for _ in 0..3 {
             snapshot.class(&desk);
         }
-        assert_eq!(snapshot.with(|known| known.callers[&desk].len()), 1);
+        assert_eq!(snapshot.known.read().unwrap().callers[&desk].len(), 1);
     }
 }

@@ -11,11 +11,11 @@ use std::{
 
 use async_trait::async_trait;
 use gateway_domain::{
-    Act, Answering, Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DoorAudit, DoorRefusal,
-    DownstreamFault, DownstreamName, DownstreamState, DownstreamStatus, Error, Event, Exchange, Generations,
-    ListKind, ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, ParkId, PeerError,
-    RawJson, RawObject, SessionKey, Sessions, Subject, Subscription, Subscriptions, Target, Tool, Updates,
-    View,
+    Act, Answering, Call, Caller, CallerError, ClientCapabilities, Directory, Dispatcher, DoorAudit,
+    DoorRefusal, DownstreamFault, DownstreamName, DownstreamState, DownstreamStatus, Error, Event, Exchange,
+    Generations, ListKind, ListRemark, Offer, OfferedTool, Outcome, Page, ParamHeader, ParamKind, ParkId,
+    PeerError, RawJson, RawObject, SessionKey, Sessions, Subject, Subscription, Subscriptions, Target, Tool,
+    Updates, View,
 };
 use gateway_protocol::Implementation;
 use gateway_server::{ClientKey, Ports, Server, ServerConfig, Settings};
