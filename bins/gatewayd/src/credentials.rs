@@ -270,7 +270,8 @@ mod tests {
         for token in ["token-of-today", "token-of-tomorrow"] {
             assert!(!knows(token));
             std::fs::write(&path, format!(" {token}\n")).unwrap();
-            let challenge = Challenge { status: http::StatusCode::UNAUTHORIZED, authenticate: &[], sent: &[] };
+            let challenge =
+                Challenge { status: http::StatusCode::UNAUTHORIZED, authenticate: &[], sent: &[] };
             assert_eq!(credentials.refused(None, &challenge).await.unwrap(), Reaction::Retry);
             credentials.headers(None).await.unwrap();
             assert!(knows(token));
