@@ -3,6 +3,7 @@
 use std::{path::PathBuf, process::Stdio, sync::Arc};
 
 use anyhow::{Context as _, anyhow, bail};
+use async_trait::async_trait;
 use gateway_credentials::{
     All,
     fixed::{CommandSource, FileSource, Fixed, Source},
@@ -12,7 +13,9 @@ use gateway_credentials::{
         TokenStore, login as log_in,
     },
 };
-use gateway_egress::{Credentials, Fetch};
+use gateway_domain::Incoming;
+use gateway_egress::{Challenge, CredentialError, Credentials, Fetch, Reaction};
+use gateway_pipeline::redaction::LiveRedactor;
 use http::{HeaderName, HeaderValue, header};
 
 use crate::{
@@ -38,6 +41,7 @@ pub(crate) fn of(
     downstream: &Downstream,
     remote: &Remote,
     fetch: &Arc<dyn Fetch>,
+    redactor: &Arc<LiveRedactor>,
 ) -> anyhow::Result<Proofs> {
     let Outgoing { grant, forward } = &remote.outgoing;
     let mut all: Vec<Arc<dyn Credentials>> = Vec::new();
@@ -46,9 +50,9 @@ pub(crate) fn of(
         if remote.outgoing.is_per_user() {
             let credentials = oauth(config, downstream, remote, grant, fetch)?;
             per_user = Some(credentials.clone());
-            all.push(Arc::new(credentials));
+            all.push(told(Arc::new(credentials), redactor));
         } else {
-            all.push(granted(config, downstream, remote, grant, fetch)?);
+            all.push(told(granted(config, downstream, remote, grant, fetch)?, redactor));
         }
     }
     if !forward.is_empty() {
@@ -61,6 +65,46 @@ pub(crate) fn of(
         _ => Some(Arc::new(All(all)) as Arc<dyn Credentials>),
     };
     Ok(Proofs { credentials, per_user })
+}
+
+fn told(inner: Arc<dyn Credentials>, redactor: &Arc<LiveRedactor>) -> Arc<dyn Credentials> {
+    Arc::new(Told { inner, redactor: redactor.clone() })
+}
+
+/// Credentials that are not in the configuration, each of which is redacted from when it is used for the first time:
+/// what a file has or a command says, and tokens of an authorization server. What refreshes a token is only ever seen
+/// there, and not learnt.
+#[derive(Debug)]
+struct Told {
+    inner: Arc<dyn Credentials>,
+    redactor: Arc<LiveRedactor>,
+}
+
+#[async_trait]
+impl Credentials for Told {
+    async fn headers(
+        &self,
+        incoming: Option<&Incoming>,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
+        let headers = self.inner.headers(incoming).await?;
+        for (_, value) in &headers {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            self.redactor.learn(value.strip_prefix("Bearer ").unwrap_or(&value));
+        }
+        Ok(headers)
+    }
+
+    async fn refused(
+        &self,
+        incoming: Option<&Incoming>,
+        challenge: &Challenge<'_>,
+    ) -> Result<Reaction, CredentialError> {
+        self.inner.refused(incoming, challenge).await
+    }
+
+    fn is_per_caller(&self) -> bool {
+        self.inner.is_per_caller()
+    }
 }
 
 fn granted(
@@ -204,5 +248,36 @@ fn open(config: &Config, url: &str) {
     child.args(arguments).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = child.spawn() {
         tracing::debug!(program, %error, "no browser");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway_pipeline::redaction::{RedactSettings, RedactorConfig};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_sent_is_redacted_from_then_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let redactor = LiveRedactor::new(RedactorConfig::default(), RedactSettings::default()).unwrap();
+        let redactor = Arc::new(redactor);
+        let knows = |text: &str| redactor.current().redactor.redact_text(text) == "[REDACTED]";
+        let file = Fixed::bearer(Source::File(FileSource::new(&path))).unwrap();
+        let credentials = told(Arc::new(file), &redactor);
+        assert!(credentials.headers(None).await.is_err());
+        for token in ["token-of-today", "token-of-tomorrow"] {
+            assert!(!knows(token));
+            std::fs::write(&path, format!(" {token}\n")).unwrap();
+            let challenge =
+                Challenge { status: http::StatusCode::UNAUTHORIZED, authenticate: &[], sent: &[] };
+            assert_eq!(credentials.refused(None, &challenge).await.unwrap(), Reaction::Retry);
+            credentials.headers(None).await.unwrap();
+            assert!(knows(token));
+        }
+        assert!(knows("token-of-today"), "the old one may still be valid");
+        assert!(!credentials.is_per_caller());
+        assert!(told(Arc::new(Forward::new(["x-a"], &[]).unwrap()), &redactor).is_per_caller());
     }
 }

@@ -13,6 +13,7 @@ use gateway_credentials::oauth::OauthCredentials;
 use gateway_egress::Fetch;
 use gateway_openapi::downstream::{ApiFactory, Reports};
 use gateway_openapi::source::Place;
+use gateway_pipeline::redaction::LiveRedactor;
 use gateway_protocol::Revision;
 use gateway_registry::{
     HealthConfig, ManagedDownstream, Pool, PoolConfig, RestartBudget, SessionMode, SupervisorConfig,
@@ -66,7 +67,7 @@ pub(crate) fn manage(
     downstream: &config::Downstream,
     observer: Arc<Signal>,
     lifeline: Option<Arc<Lifeline>>,
-    fetch: &Arc<dyn Fetch>,
+    (fetch, redactor): (&Arc<dyn Fetch>, &Arc<LiveRedactor>),
 ) -> anyhow::Result<(ManagedDownstream, Besides)> {
     let name = downstream.name.clone();
     let supervision = SupervisorConfig {
@@ -84,8 +85,9 @@ pub(crate) fn manage(
             supervise(name.clone(), stdio, &supervision, health, observer)
         }
         config::Reach::Url(remote) => {
-            let Proofs { credentials, per_user } = credentials::of(config, downstream, remote, fetch)
-                .with_context(|| format!("downstream `{name}`"))?;
+            let Proofs { credentials, per_user } =
+                credentials::of(config, downstream, remote, fetch, redactor)
+                    .with_context(|| format!("downstream `{name}`"))?;
             besides.per_user = per_user;
             let http = HttpConfig { credentials, ..http_config(downstream, remote) };
             let http = HttpFactory::new(name.clone(), http, observer.clone())

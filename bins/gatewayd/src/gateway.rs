@@ -61,7 +61,7 @@ impl Gateway {
     ) -> anyhow::Result<Self> {
         let fetch = outgoing::fetch(config)?;
         let decisions = Arc::new(Decisions::start(config, users, &fetch)?);
-        let parts = Parts::new(fetch);
+        let parts = Parts::new(fetch, decisions.redactor().clone());
         let mut managed = Vec::new();
         let mut sources = Vec::new();
         for downstream in &config.downstreams {
@@ -74,7 +74,7 @@ impl Gateway {
         let pins = offer::pins(config);
         let catalog = CatalogBuilder::new(catalog_config(config), listings(manager.clone()), sources)
             .with_decider(decisions.decider())
-            .with_screen(offer::screen(config, pins.clone(), decisions.redactor()))
+            .with_screen(offer::screen(config, pins.clone(), decisions.redactor().clone()))
             .with_profiles(offer::profiles(config))
             .start()?;
         let decided = decisions.decided(Arc::new(manager.clone()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gateway_catalog::{Hygiene, PinMode, Pins, Profile, Screen, Screening, ToolFilter};
 use gateway_domain::{DownstreamName, ListKind, RawObject, Tool};
-use gateway_pipeline::redaction::{Direction, Redactor};
+use gateway_pipeline::redaction::{Direction, LiveRedactor};
 
 use crate::config::{self, Config};
 
@@ -29,19 +29,15 @@ fn mode(mode: config::PinMode) -> PinMode {
 }
 
 /// What looks at everything before it is offered: at pins, at what cannot be seen, and at secrets.
-pub(crate) fn screen(config: &Config, pins: Pins, redactor: Option<Arc<Redactor>>) -> Arc<dyn Screen> {
+pub(crate) fn screen(config: &Config, pins: Pins, redactor: Arc<LiveRedactor>) -> Arc<dyn Screen> {
     let hygiene = if config.security.pins.cleans { Hygiene::Clean } else { Hygiene::Off };
-    let screening = Screening::new(pins, hygiene);
-    match redactor {
-        Some(redactor) => Arc::new(Redacting { screening, redactor }),
-        None => Arc::new(screening),
-    }
+    Arc::new(Redacting { screening: Screening::new(pins, hygiene), redactor })
 }
 
 /// Takes secrets out of what is offered, last: what is pinned is what the downstream said.
 struct Redacting {
     screening: Screening,
-    redactor: Arc<Redactor>,
+    redactor: Arc<LiveRedactor>,
 }
 
 /// What an entry is known by stays as it is.
@@ -49,7 +45,7 @@ const KNOWN_BY: [&str; 3] = ["name", "uri", "uriTemplate"];
 
 impl Redacting {
     fn redacted(&self, definition: &RawObject) -> Option<RawObject> {
-        let redacted = self.redactor.redact_object(definition, Direction::Results);
+        let redacted = self.redactor.current().of_results()?.redact_object(definition, Direction::Results);
         if redacted.count == 0 {
             return None;
         }
@@ -75,7 +71,10 @@ impl Screen for Redacting {
     }
 
     fn instructions(&self, _: &DownstreamName, instructions: String) -> String {
-        self.redactor.redact_string(instructions, Direction::Results).value
+        match self.redactor.current().of_results() {
+            Some(redactor) => redactor.redact_string(instructions, Direction::Results).value,
+            None => instructions,
+        }
     }
 }
 

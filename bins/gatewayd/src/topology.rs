@@ -10,6 +10,7 @@ use gateway_composite::LiveWorkflows;
 use gateway_domain::DownstreamName;
 use gateway_egress::Fetch;
 use gateway_openapi::downstream::{Report, Reports};
+use gateway_pipeline::redaction::LiveRedactor;
 use gateway_registry::{ManagedDownstream, Manager};
 use gateway_transport_stdio::lifeline::Lifeline;
 use tokio::task::JoinSet;
@@ -27,6 +28,8 @@ use crate::{
 pub(crate) struct Parts {
     /// Makes requests of the gateway's own.
     fetch: Arc<dyn Fetch>,
+    /// Learns what downstreams are proved with.
+    redactor: Arc<LiveRedactor>,
     /// Through which each downstream that is there tells the catalogue about itself.
     signals: Mutex<HashMap<DownstreamName, Arc<Signal>>>,
     /// Of each downstream that is an API, what became of its operations.
@@ -38,9 +41,10 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    pub(crate) fn new(fetch: Arc<dyn Fetch>) -> Self {
+    pub(crate) fn new(fetch: Arc<dyn Fetch>, redactor: Arc<LiveRedactor>) -> Self {
         Self {
             fetch,
+            redactor,
             signals: Mutex::default(),
             reports: Mutex::default(),
             connections: Arc::default(),
@@ -57,7 +61,8 @@ impl Parts {
         let signal = Arc::new(Signal::new());
         let managed = downstream.enabled.then(|| {
             let lifeline = matches!(downstream.reach, config::Reach::Command(_)).then(|| self.lifeline());
-            downstream::manage(config, downstream, signal.clone(), lifeline.flatten(), &self.fetch)
+            let (lifeline, outside) = (lifeline.flatten(), (&self.fetch, &self.redactor));
+            downstream::manage(config, downstream, signal.clone(), lifeline, outside)
         });
         let (managed, besides) = managed.transpose()?.unzip();
         self.note(&downstream.name, besides.unwrap_or_default());

@@ -16,7 +16,7 @@ use gateway_pipeline::{
     metrics::{CallMetrics, MetricsConfig},
     pipeline::{Layer, Observers, Stages},
     policy::{Policy, PolicyStage},
-    redaction::{Redact, RedactSettings, Redactor},
+    redaction::{LiveRedactor, Redact},
     trace::otlp::OtlpExporter,
 };
 
@@ -37,8 +37,7 @@ pub(crate) enum Users {
 pub(crate) struct Decisions {
     /// `None`: everybody may do everything.
     pub(crate) policy: Option<Arc<Policy>>,
-    /// Of what clients are sent, if anything is to be redacted there.
-    redactor: Option<Arc<Redactor>>,
+    redactor: Arc<LiveRedactor>,
     audit: Option<AuditLog>,
     metrics: Arc<CallMetrics>,
     exporter: Option<Arc<OtlpExporter>>,
@@ -56,19 +55,20 @@ impl Decisions {
             Users::Clients => Some(Arc::new(Policy::new(&policy::config(config))?)),
             Users::Operator => None,
         };
+        let redactor = Arc::new(redaction::redactor(config)?);
         let audit = config.security.audit.as_ref().map(records::start).transpose()?;
+        let audit = audit.map(|audit| audit.hiding(redactor.clone()));
         let metrics = Arc::new(CallMetrics::new(&MetricsConfig::default(), audit.clone()));
         let (tracer, exporter) = spans::start(config, fetch).unzip();
+        let tracer = tracer.map(|tracer| tracer.hiding(redactor.clone()));
         let decider = decider(policy.as_ref());
-        let redactor = Arc::new(redaction::redactor(config)?);
-        let redaction = redaction::layer(config, &redactor);
-        let is_used = !redactor.is_empty() && config.security.redaction.results;
+        let redaction = redaction::layer(&redactor);
         let limits = limits::layer(config)?;
         Ok(Self {
-            stages: Stages::new(Some(deciding(decider)), limits, redaction).timed(metrics.clone()),
+            stages: Stages::new(Some(deciding(decider)), limits, Some(redaction)).timed(metrics.clone()),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
-            redactor: is_used.then_some(redactor),
+            redactor,
             audit,
             metrics,
             exporter,
@@ -90,9 +90,17 @@ impl Decisions {
         self.stages.decided(inner)
     }
 
-    /// What takes secrets out of what clients are sent.
-    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
-        self.redactor.clone()
+    /// What finds secrets, and learns more of them.
+    pub(crate) fn redactor(&self) -> &Arc<LiveRedactor> {
+        &self.redactor
+    }
+
+    /// Has secrets and patterns of another configuration found from now on. Secrets that it has not any more stay known.
+    ///
+    /// # Errors
+    /// What cannot be looked for; then all stays as it was.
+    pub(crate) fn replace_redaction(&self, config: &Config) -> anyhow::Result<()> {
+        Ok(redaction::replace(&self.redactor, config)?)
     }
 
     /// What keeps records of refusals.
@@ -141,8 +149,8 @@ fn limiting(limits: Arc<Limits>) -> Layer {
     Arc::new(move |inner| Arc::new(Limited::new(limits.clone(), inner)))
 }
 
-fn redacting(redactor: Arc<Redactor>, settings: RedactSettings) -> Layer {
-    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), settings, inner)))
+fn redacting(redactor: Arc<LiveRedactor>) -> Layer {
+    Arc::new(move |inner| Arc::new(Redact::new(redactor.clone(), inner)))
 }
 
 /// What of these sections cannot be used, beyond what their values tell, each with the section it is about.

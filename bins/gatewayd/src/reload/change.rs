@@ -150,7 +150,6 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
     let (before, after) = (&old.security, &new.security);
     note(before.oauth != after.oauth, "oauth");
     note(before.audit != after.audit, "audit");
-    note(before.redaction != after.redaction || old.secrets != new.secrets, "redaction");
     note(before.rates != after.rates, "rates");
     note(before.tls != after.tls, "tls");
     note(before.telemetry != after.telemetry, "telemetry");
@@ -164,13 +163,11 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
         security: Security {
             oauth: before.oauth.clone(),
             audit: before.audit.clone(),
-            redaction: before.redaction.clone(),
             rates: before.rates.clone(),
             tls: before.tls.clone(),
             telemetry: before.telemetry.clone(),
             ..after.clone()
         },
-        secrets: old.secrets.clone(),
         ..new.clone()
     };
     match face {
@@ -186,6 +183,11 @@ pub(super) fn needs_restart(face: Face, old: &Config, new: Config) -> (Vec<&'sta
         }
     }
     (keys, kept)
+}
+
+/// Whether other texts are to be redacted.
+pub(super) fn redaction(old: &Config, new: &Config) -> bool {
+    old.security.redaction != new.security.redaction || old.secrets != new.secrets
 }
 
 /// Keys of the HTTP face that are different and can be replaced while it serves.

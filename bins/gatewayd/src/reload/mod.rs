@@ -209,6 +209,10 @@ impl Reloader {
         if old.security.profiles != config.security.profiles {
             topology.catalog.set_profiles(offer::profiles(config))?;
         }
+        let is_redacted_anew = change::redaction(old, config);
+        if is_redacted_anew {
+            topology.decisions.replace_redaction(config)?;
+        }
         let (before, after) = (decisions::policy_config(old), decisions::policy_config(config));
         if let Some(policy) = &topology.decisions.policy
             && before != after
@@ -216,8 +220,11 @@ impl Reloader {
             policy.replace(&after)?;
             topology.catalog.rules_changed();
         }
-        if old.security.pins != config.security.pins {
+        let are_pins_others = old.security.pins != config.security.pins;
+        if are_pins_others {
             offer::replace(&topology.pins, config);
+        }
+        if are_pins_others || is_redacted_anew {
             topology.catalog.rescreen();
         }
         topology.decisions.reopen();

@@ -3,7 +3,7 @@
 use gateway_testkit::client::Speaks;
 
 use crate::{
-    support::{Folder, Serving, fake, has, toml, until},
+    support::{Folder, Serving, fake, hang_up, has, logged, toml, until, write},
     world::{Files as _, at, call, eras, good, json},
 };
 
@@ -161,4 +161,35 @@ async fn patterns_find_what_looks_like_a_secret() {
         assert_eq!(output.status.code(), Some(2), "{pattern}: {err}");
         assert!(err.contains(expected), "{err}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_that_come_with_a_reload_are_known_at_once_and_old_ones_stay_so() {
+    let audit = "[audit]\nsink = \"file:audit.jsonl\"\nflush = { max_interval = \"5ms\" }\n";
+    let with = |value: &str| {
+        let secret =
+            if value.is_empty() { String::new() } else { format!("[redaction.values]\nv = \"{value}\"\n") };
+        format!("{audit}{secret}{}", fake("d", &[]))
+    };
+    let folder = Folder::with(&with(""));
+    let serving = Serving::start(&folder, &["--no-watch"]);
+    let client = at(&serving, "", Speaks::modern()).await;
+    until("echo", &serving, async || has(&client, "d__echo").await).await;
+    let echo = async |text: &str| call(&client, "d__echo", &format!(r#"{{"text":"{text}"}}"#)).await.text;
+    let ask = async |uri: &str| client.request("5", "resources/read", &format!(r#"{{"uri":"{uri}"}}"#)).await;
+    assert!(echo("Sends back").await.contains("Sends back"));
+    for (n, value) in ["secret-of-monday", "secret-of-tuesday", ""].into_iter().enumerate() {
+        write(&folder, &with(value));
+        hang_up(serving.pid());
+        logged(&serving, "configuration reloaded", n + 1).await;
+    }
+    for text in ["secret-of-monday", "secret-of-tuesday"] {
+        let echoed = echo(text).await;
+        assert!(echoed.contains("[REDACTED]") && !echoed.contains(text), "{echoed}");
+        ask(&format!("note://{text}")).await.unwrap();
+    }
+    assert!(!serving.log().contains("keep their values"), "{}", serving.log());
+    let records = || std::fs::read_to_string(folder.file("audit.jsonl")).unwrap_or_default();
+    until("the records", &serving, async || records().matches("note://").count() == 2).await;
+    assert!(!records().contains("secret-of") && records().contains("note://[REDACTED]"), "{}", records());
 }

@@ -8,6 +8,9 @@ pub struct AuditConfig {
     /// The share of the queue that records of success may fill, above 0 and at most 1; at least one place is left to
     /// others. Calls in flight hold places of the rest, so it should have one for each. 0.85.
     pub high_water: f64,
+    /// The share of what records of success may fill that refusals at the door fill at the most, from 0 to 1, and at
+    /// least one place. 0.1.
+    pub door_share: f64,
     /// How many records are written together at the latest. 100.
     pub flush_records: usize,
     /// How long a record waits for others to be written with. 50 ms.
@@ -38,6 +41,7 @@ impl Default for AuditConfig {
         Self {
             queue: 10_000,
             high_water: 0.85,
+            door_share: 0.1,
             flush_records: 100,
             flush_interval: Duration::from_millis(50),
             fsync_interval: Duration::from_secs(1),

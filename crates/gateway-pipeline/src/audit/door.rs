@@ -4,8 +4,9 @@ use gateway_domain::{Decision, DoorAudit, DoorRefusal};
 
 use super::{log::AuditLog, record::Record};
 
-/// Records refusals at the door (P-W8). They take places below the high-water mark only: whoever is not let in cannot
-/// use up those that calls need. Without one the refusal stands, and the missing record is counted as unrecordable.
+/// Records refusals at the door (P-W8). They take places below the high-water mark only, and a share of these at the
+/// most: whoever is not let in can use up neither those that calls need nor those of their records of success. Without
+/// one the refusal stands, and the missing record is counted as unrecordable.
 impl DoorAudit for AuditLog {
     fn refused(&self, refusal: &DoorRefusal<'_>) {
         let client = refusal.caller.map(ToString::to_string);
@@ -25,6 +26,6 @@ impl DoorAudit for AuditLog {
             peer: refusal.peer,
         };
         // Counted and logged there.
-        let _ = self.keep(&record, self.room_now());
+        let _ = self.keep(&record, self.room_at_door());
     }
 }

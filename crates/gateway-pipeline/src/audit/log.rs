@@ -15,11 +15,17 @@ use super::{
     slots::{Slot, Slots},
     writer::Writer,
 };
+use crate::redaction::LiveRedactor;
 
 /// An audit log: request tasks hand over records, one task writes them (P-58). Clones share it; when the last one is
 /// dropped, what was handed over is still written as long as the runtime lives.
+///
+/// [`Self::hiding`] keeps secrets out of it, which a client may well put into a name or a URI.
 #[derive(Clone)]
-pub struct AuditLog(Arc<Handle>);
+pub struct AuditLog {
+    handle: Arc<Handle>,
+    redactor: Option<Arc<LiveRedactor>>,
+}
 
 /// Ends the writer when nobody can hand over anything any more.
 struct Handle(Arc<Shared>);
@@ -65,7 +71,7 @@ impl AuditLog {
     pub fn start(config: &AuditConfig, sinks: Vec<Box<dyn Sink>>) -> Self {
         let shared = Arc::new(Shared {
             queue: Queue::new(config.flush_records),
-            slots: Slots::new(config.queue, config.high_water),
+            slots: Slots::new(config.queue, config.high_water, config.door_share),
             counters: Counters::default(),
             overflow: config.overflow,
             security_wait: config.security_wait,
@@ -73,7 +79,14 @@ impl AuditLog {
             ended: watch::Sender::new(false),
         });
         tokio::spawn(Writer::new(shared.clone(), config, sinks).run());
-        Self(Arc::new(Handle(shared)))
+        Self { handle: Arc::new(Handle(shared)), redactor: None }
+    }
+
+    /// The same log, in whose records stands nothing that this redactor finds, be it one that results are not redacted
+    /// with. For records of this value and its clones.
+    #[must_use]
+    pub fn hiding(self, redactor: Arc<LiveRedactor>) -> Self {
+        Self { redactor: Some(redactor), ..self }
     }
 
     /// What became of the records so far.
@@ -123,6 +136,11 @@ impl AuditLog {
         self.shared().slots.ordinary()
     }
 
+    /// A place for the record of a refusal at the door, now or not at all.
+    pub(super) fn room_at_door(&self) -> Option<Slot<'_>> {
+        self.shared().slots.at_door()
+    }
+
     /// Hands over a security record.
     pub(super) fn keep(&self, record: &Record<'_>, slot: Option<Slot<'_>>) -> Result<(), Unrecordable> {
         let kept = slot.map(|slot| self.push(record, slot));
@@ -137,7 +155,19 @@ impl AuditLog {
     }
 
     fn push(&self, record: &Record<'_>, slot: Slot<'_>) -> bool {
-        self.shared().queue.push(record.line(SystemTime::now()).as_bytes(), slot).is_ok()
+        let line = self.shown(record, |record| record.line(SystemTime::now()));
+        self.shared().queue.push(line.as_bytes(), slot).is_ok()
+    }
+
+    /// Tells `look` the record without secrets. They are looked for before texts are cut, so that no part of one is left.
+    fn shown<T>(&self, record: &Record<'_>, look: impl FnOnce(&Record<'_>) -> T) -> T {
+        let Some(redactor) = &self.redactor else { return look(record) };
+        let now = redactor.current();
+        let hide = |text: Option<_>| text.map(|text| now.redactor.redact_text(text));
+        let [client, name, error, method] =
+            [record.client, record.name, record.error, record.method].map(hide);
+        let [client, name, error, method] = [&client, &name, &error, &method].map(Option::as_deref);
+        look(&Record { client, name, error, method, ..*record })
     }
 
     fn unrecordable(&self) -> Unrecordable {
@@ -146,7 +176,7 @@ impl AuditLog {
     }
 
     fn shared(&self) -> &Shared {
-        &self.0.0
+        &self.handle.0
     }
 }
 

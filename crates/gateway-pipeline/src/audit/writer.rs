@@ -21,7 +21,9 @@ pub(super) struct Writer {
     retry_interval: Duration,
     /// When what was written is to be made durable; `None`: it is.
     sync_due: Option<Instant>,
-    is_failing: bool,
+    /// Whether writing, and keeping what was written, fail: each is told of once.
+    writing: Episode,
+    keeping: Episode,
 }
 
 /// A sink, and what it does not have yet of the batch at hand.
@@ -48,7 +50,14 @@ impl Writer {
             fsync_interval: config.fsync_interval,
             retry_interval: config.retry_interval,
             sync_due: None,
-            is_failing: false,
+            writing: Episode::new(
+                "the audit log cannot be written; it is tried again",
+                "the audit log is written again",
+            ),
+            keeping: Episode::new(
+                "the audit log is not sure to be kept, or not where it should be; it is tried again",
+                "the audit log is kept again",
+            ),
         }
     }
 
@@ -127,7 +136,7 @@ impl Writer {
                 outlet.rest = Vec::new();
             }
         }
-        self.judge(failure.as_ref());
+        self.writing.judge(failure.as_ref());
         is_done
     }
 
@@ -142,8 +151,8 @@ impl Writer {
         }
         if failure.is_some() {
             self.sync_due = Some(Instant::now() + self.fsync_interval);
-            self.judge(failure.as_ref());
         }
+        self.keeping.judge(failure.as_ref());
     }
 
     async fn reopen_if_asked(&mut self) {
@@ -157,14 +166,25 @@ impl Writer {
             }
         }
     }
+}
+
+/// Something that fails for a while.
+struct Episode {
+    begins: &'static str,
+    ends: &'static str,
+    is_failing: bool,
+}
+
+impl Episode {
+    fn new(begins: &'static str, ends: &'static str) -> Self {
+        Self { begins, ends, is_failing: false }
+    }
 
     /// Logs the first failure and the end of failures.
     fn judge(&mut self, failure: Option<&std::io::Error>) {
         match failure {
-            Some(error) if !self.is_failing => {
-                tracing::error!(%error, "the audit log cannot be written; it is tried again");
-            }
-            None if self.is_failing => tracing::info!("the audit log is written again"),
+            Some(error) if !self.is_failing => tracing::error!(%error, "{}", self.begins),
+            None if self.is_failing => tracing::info!("{}", self.ends),
             _ => {}
         }
         self.is_failing = failure.is_some();

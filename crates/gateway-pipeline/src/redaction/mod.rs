@@ -2,7 +2,7 @@
 //!
 //! A [`Redactor`] looks for them in the *decoded* strings of JSON, names of members included, and splices
 //! [`MARK`] into the bytes where it finds one: all other bytes stay as they are (P-W4). [`Redact`] is the stage that
-//! does so to what passes in a call. Numbers, truth values and structure are never touched.
+//! does so to what passes in a call, with a [`LiveRedactor`], which learns more secrets while it is used. Numbers, truth values and structure are never touched.
 
 mod anchor;
 mod config;
@@ -11,6 +11,7 @@ mod document;
 mod errors;
 mod events;
 mod forms;
+mod live;
 mod marked;
 mod names;
 mod oversize;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use self::{
     config::{Direction, NamedSecret, PatternConfig, RedactorConfig, RedactorError},
+    live::{LiveRedactor, Redaction},
     marked::MARK,
     redactor::{Redacted, Redactor},
     stage::{Redact, RedactSettings},

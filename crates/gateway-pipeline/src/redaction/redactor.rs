@@ -13,8 +13,10 @@ use super::{
 /// Finds secrets and what looks like one, and puts [`MARK`] in their place. Immutable, and used by any number of
 /// threads at once.
 ///
-/// Secrets are found all in one pass (P-39): as they are, and JSON-escaped, percent-encoded or in base64 (also within
-/// a longer text that was encoded). Where they overlap or touch they become one mark (P-40). Patterns run after them, on
+/// Secrets are found all in one pass (P-39): as they are, and JSON-escaped (once more, as in a JSON text within a string:
+/// as little as may be, with `\/`, in ASCII alone, or with numbers for what means something in a page), percent-encoded
+/// or in base64 (also within a longer text that was encoded). Other encodings, such as hexadecimal digits of the bytes
+/// or mixtures of these, are not recognised. Where they overlap or touch they become one mark (P-40). Patterns run after them, on
 /// what is left, one after the other (P-41); then secrets are looked for once more if a pattern has changed anything.
 ///
 /// The values of the secrets stay in memory as long as the redactor does.
@@ -160,12 +162,21 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// Whether a value can be looked for.
+pub(super) fn is_usable(value: &str, min: usize) -> bool {
+    value.len() >= min.max(1) && !is_in_mark(value)
+}
+
+fn is_in_mark(value: &str) -> bool {
+    MARK.repeat(value.len() / MARK.len() + 2).contains(value)
+}
+
 fn check(secret: &NamedSecret, min: usize) -> Result<(), RedactorError> {
     let (value, name) = (secret.value.expose(), || secret.name.clone());
     if value.len() < min {
         return Err(RedactorError::SecretTooShort { name: name(), min });
     }
-    if MARK.repeat(value.len() / MARK.len() + 2).contains(value) {
+    if is_in_mark(value) {
         return Err(RedactorError::SecretInMark { name: name() });
     }
     Ok(())

@@ -9,6 +9,7 @@ use super::{
     config::Direction,
     errors,
     events::RedactedEvents,
+    live::{LiveRedactor, Redaction},
     oversize::Bounds,
     redactor::{Redacted, Redactor},
 };
@@ -40,13 +41,12 @@ impl Default for RedactSettings {
 /// with. Redactions of what goes out are noted for the record of the call, those of what goes in are not (P-36).
 ///
 /// What downstreams say to a client's session outside any call does not pass here: whoever takes it has the same
-/// [`Redactor`].
+/// [`LiveRedactor`].
 ///
 /// Cancel-safe: it holds nothing.
 #[derive(Debug)]
 pub struct Redact<D> {
-    redactor: Arc<Redactor>,
-    settings: RedactSettings,
+    redactor: Arc<LiveRedactor>,
     inner: D,
 }
 
@@ -55,20 +55,13 @@ const ROUTED: [&str; 5] = ["_meta", "name", "uri", "ref", "taskId"];
 
 impl<D> Redact<D> {
     /// The stage around `inner`.
-    pub fn new(redactor: Arc<Redactor>, settings: RedactSettings, inner: D) -> Self {
-        Self { redactor, settings, inner }
-    }
-
-    fn arguments(&self) -> Option<&Redactor> {
-        Some(&*self.redactor).filter(|redactor| self.settings.arguments && !redactor.is_empty())
-    }
-
-    fn results(&self) -> Option<&Redactor> {
-        Some(&*self.redactor).filter(|redactor| self.settings.results && !redactor.is_empty())
+    pub fn new(redactor: Arc<LiveRedactor>, inner: D) -> Self {
+        Self { redactor, inner }
     }
 
     fn redact_call(&self, call: &mut Call) {
-        if let Some(redactor) = self.arguments() {
+        let now = self.redactor.current();
+        if let Some(redactor) = now.of_arguments() {
             let mut count = redact_params(redactor, &mut call.params);
             if let Some(FollowUp { responses, .. }) = &mut call.follow_up {
                 let redacted = redactor.redact_object(responses, Direction::Arguments);
@@ -79,19 +72,19 @@ impl<D> Redact<D> {
                 tracing::debug!(count, caller = %call.caller, "redacted what a client sent");
             }
         }
-        self.wrap_exchange(&mut call.exchange);
-    }
-
-    fn wrap_exchange(&self, exchange: &mut Exchange) {
-        if self.results().is_some() {
-            exchange.events = Arc::new(RedactedEvents {
+        // Also if there is nothing to be found yet.
+        if now.settings.results {
+            let Exchange { events, notes, .. } = &mut call.exchange;
+            *events = Arc::new(RedactedEvents {
                 redactor: self.redactor.clone(),
-                notes: exchange.notes.clone(),
-                inner: exchange.events.clone(),
+                notes: notes.clone(),
+                inner: events.clone(),
             });
         }
     }
+}
 
+impl Redaction {
     /// What is too large is not looked into; the second says whether it was.
     fn redact_outcome(&self, subject: &Subject, outcome: Outcome) -> (Redacted<Outcome>, bool) {
         let bounds = self.settings.max_result_bytes.map(|limit| Bounds { limit, keep: self.settings.keep });
@@ -100,17 +93,17 @@ impl<D> Redact<D> {
         match &outcome {
             Outcome::Complete(result) => {
                 if let Some(bounds) = oversized(result) {
-                    return (bounds.replace_result(self.results(), subject, result), true);
+                    return (bounds.replace_result(self.of_results(), subject, result), true);
                 }
             }
             Outcome::Failed(error) => {
                 if let Some(bounds) = oversized(&error.raw) {
-                    return (bounds.replace_error(self.results(), error), true);
+                    return (bounds.replace_error(self.of_results(), error), true);
                 }
             }
             Outcome::InputRequired(_) | Outcome::Task(_) => {}
         }
-        let redacted = match self.results() {
+        let redacted = match self.of_results() {
             Some(redactor) => redact_outcome(redactor, outcome),
             None => Redacted { value: outcome, count: 0 },
         };
@@ -126,9 +119,11 @@ impl<D: Dispatcher> Dispatcher for Redact<D> {
         let subject = match &call.target {
             Target::Exposed { subject, .. } | Target::Downstream { subject, .. } => subject.clone(),
         };
-        match self.inner.dispatch(call).await {
+        let result = self.inner.dispatch(call).await;
+        let now = self.redactor.current();
+        match result {
             Ok(outcome) => {
-                let (Redacted { value, count }, is_truncated) = self.redact_outcome(&subject, outcome);
+                let (Redacted { value, count }, is_truncated) = now.redact_outcome(&subject, outcome);
                 notes.redacted(count);
                 if is_truncated {
                     notes.truncated();
@@ -136,7 +131,7 @@ impl<D: Dispatcher> Dispatcher for Redact<D> {
                 Ok(value)
             }
             Err(error) => {
-                let Some(redactor) = self.results() else { return Err(error) };
+                let Some(redactor) = now.of_results() else { return Err(error) };
                 let Redacted { value, count } = errors::redact(redactor, error);
                 notes.redacted(count);
                 Err(value)

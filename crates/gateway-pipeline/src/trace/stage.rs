@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{borrow::Cow, fmt, sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
 use gateway_domain::{
@@ -10,7 +10,10 @@ use super::{
     ids::{self, Ids},
     span::{Span, SpanSink, cut},
 };
-use crate::ending::{Ending, Purpose, subject};
+use crate::{
+    ending::{Ending, Purpose, subject},
+    redaction::LiveRedactor,
+};
 
 /// Makes spans of calls. Clones share everything.
 #[derive(Clone)]
@@ -19,6 +22,7 @@ pub struct Tracer {
     sink: Arc<dyn SpanSink>,
     /// Traces whose low half is below this are recorded, if they begin here.
     threshold: u128,
+    redactor: Option<Arc<LiveRedactor>>,
 }
 
 impl Tracer {
@@ -26,7 +30,7 @@ impl Tracer {
     /// and are recorded. Without anybody who takes spans there should be no tracer: what a client began then goes
     /// through as it came.
     pub fn new(ids: Arc<dyn Ids>, sink: Arc<dyn SpanSink>) -> Self {
-        Self { ids, sink, threshold: 1 << 64 }
+        Self { ids, sink, threshold: 1 << 64, redactor: None }
     }
 
     /// The same that records only a share, from 0 to 1, of the traces that begin here.
@@ -38,6 +42,19 @@ impl Tracer {
     )]
     pub fn with_ratio(self, ratio: f64) -> Self {
         Self { threshold: (ratio.clamp(0.0, 1.0) * 2_f64.powi(64)) as u128, ..self }
+    }
+
+    /// The same in whose spans stands nothing that this redactor finds.
+    #[must_use]
+    pub fn hiding(self, redactor: Arc<LiveRedactor>) -> Self {
+        Self { redactor: Some(redactor), ..self }
+    }
+
+    fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match &self.redactor {
+            Some(redactor) => redactor.current().redactor.redact_text(text),
+            None => text.into(),
+        }
     }
 
     /// The context of a new span in the trace that a request came with, or in a new one.
@@ -84,8 +101,7 @@ impl<D: Dispatcher> Dispatcher for Traced<D> {
         };
         let parent = parent.map(|parent| parent.span_id);
         call.exchange.trace = Some(context.clone());
-        let mut open =
-            context.is_sampled().then(|| OpenSpan::new(&*self.tracer.sink, context, parent, &call));
+        let mut open = context.is_sampled().then(|| OpenSpan::new(&self.tracer, context, parent, &call));
         let result = self.inner.dispatch(call).await;
         if let Some(open) = &mut open {
             open.end(&result);
@@ -96,7 +112,7 @@ impl<D: Dispatcher> Dispatcher for Traced<D> {
 
 /// The span of a call that is not over. Dropped, it says that the call was.
 struct OpenSpan<'a> {
-    sink: &'a dyn SpanSink,
+    tracer: &'a Tracer,
     about: Option<About>,
 }
 
@@ -112,7 +128,7 @@ struct About {
 }
 
 impl<'a> OpenSpan<'a> {
-    fn new(sink: &'a dyn SpanSink, context: TraceContext, parent: Option<u64>, call: &Call) -> Self {
+    fn new(tracer: &'a Tracer, context: TraceContext, parent: Option<u64>, call: &Call) -> Self {
         let about = About {
             context,
             parent,
@@ -123,13 +139,13 @@ impl<'a> OpenSpan<'a> {
             origin: call.origin.clone(),
             notes: call.exchange.notes.clone(),
         };
-        Self { sink, about: Some(about) }
+        Self { tracer, about: Some(about) }
     }
 
     fn end(&mut self, result: &Result<Outcome, Error>) {
         if let Some(about) = self.about.take() {
             let found = about.notes.found();
-            self.sink.ended(about.span(&Ending::of(&found, result)));
+            self.tracer.sink.ended(about.span(self.tracer, &Ending::of(&found, result)));
         }
     }
 }
@@ -138,14 +154,17 @@ impl Drop for OpenSpan<'_> {
     fn drop(&mut self) {
         if let Some(about) = self.about.take() {
             let found = about.notes.found();
-            self.sink.ended(about.span(&Ending::unfinished(&found)));
+            self.tracer.sink.ended(about.span(self.tracer, &Ending::unfinished(&found)));
         }
     }
 }
 
 impl About {
-    fn span(&self, ending: &Ending<'_>) -> Span {
+    fn span(&self, tracer: &Tracer, ending: &Ending<'_>) -> Span {
         let Purpose { method, name } = Purpose::of(&self.subject);
+        // Before anything is cut, so that no part of a secret is left.
+        let (method, name) = (tracer.hide(method), name.map(|name| tracer.hide(name)));
+        let (method, name) = (&*method, name.as_deref());
         // What is not allowed may be any text.
         let label = match name.filter(|_| ending.decision.is_allowed()) {
             Some(name) => format!("{method} {}", cut(name)),
@@ -162,7 +181,7 @@ impl About {
         };
         span.attribute("mcp.method.name", Some(method));
         span.attribute(kind(&self.subject), name);
-        span.attribute("gateway.client", Some(&self.caller.to_string()));
+        span.attribute("gateway.client", Some(&tracer.hide(&self.caller.to_string())));
         span.attribute("gateway.downstream", ending.downstream.as_deref().map(DownstreamName::as_str));
         span.attribute("gateway.decision", Some(ending.decision.code()));
         if let Some(Origin { workflow, run, step }) = &self.origin {

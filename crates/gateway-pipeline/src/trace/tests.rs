@@ -205,3 +205,23 @@ async fn a_call_that_is_dropped_has_a_span() {
     assert_eq!((spans.len(), spans[0].duration, spans[0].is_error), (1, time, true));
     assert_eq!(spans[0].attributes.last(), Some(&("error.type", "cancelled".to_owned())));
 }
+
+#[tokio::test]
+async fn no_secret_stands_in_a_span_whole_or_cut() {
+    use crate::redaction::{LiveRedactor, NamedSecret, RedactSettings, RedactorConfig};
+    let secrets = vec![NamedSecret { name: "s".to_owned(), value: "hunter22".into() }];
+    let config = RedactorConfig { secrets, ..RedactorConfig::default() };
+    let redactor = Arc::new(LiveRedactor::new(config, RedactSettings::default()).unwrap());
+    let subjects = [
+        Subject::Resource { uri: format!("x://{}hunter22", "y".repeat(248)).into() },
+        Subject::tool("a hunter22"),
+        Subject::Other { method: "a/hunter22".into() },
+    ];
+    for subject in subjects {
+        let call = call_of(gateway_domain::Caller::client("hunter22"), subject);
+        let hiding = |kept| counting(kept).hiding(redactor.clone());
+        let (spans, _) = traced(hiding, call, |_| complete("{}")).await;
+        let text = format!("{spans:?}");
+        assert!(!text.contains("hunter") && spans[0].name.contains("[RED"), "{text}");
+    }
+}

@@ -182,6 +182,8 @@ async fn run(visit: &Visit, mut call: Call, interview: Option<Interview>) -> Res
                     // What is open is taken back from the client.
                     follow_up = asked.over(asker) => follow_up,
                 });
+                // Each round has a record of its own.
+                call.exchange.notes = Arc::default();
                 waiting = Some(asked);
             }
             done => return Ok(done),

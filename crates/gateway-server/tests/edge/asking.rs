@@ -25,6 +25,8 @@ pub(crate) struct Asker {
     /// What the calls declared, in their order.
     pub(crate) declared: Mutex<Vec<String>>,
     can_be_asked: Mutex<Vec<bool>>,
+    /// What was noted of each call when it came.
+    noted: Mutex<Vec<u64>>,
     pub(crate) levels: Mutex<Vec<Option<LogLevel>>>,
     pub(crate) client: Mutex<Option<Arc<dyn ClientLink>>>,
     pub(crate) go: Notify,
@@ -67,6 +69,8 @@ impl Dispatcher for Asker {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
         self.declared.lock().unwrap().push(call.exchange.capabilities.raw().as_str().to_owned());
         self.can_be_asked.lock().unwrap().push(call.exchange.can_be_asked);
+        self.noted.lock().unwrap().push(call.exchange.notes.redactions());
+        call.exchange.notes.redacted(1);
         self.levels.lock().unwrap().push(call.exchange.log_level);
         *self.client.lock().unwrap() = call.exchange.client.clone();
         let Target::Exposed { subject: Subject::Tool { name, .. }, .. } = &call.target else {
@@ -136,6 +140,7 @@ pub(crate) fn asker() -> (Arc<Asker>, Ports) {
         world: world.clone(),
         declared: Mutex::default(),
         can_be_asked: Mutex::default(),
+        noted: Mutex::default(),
         levels: Mutex::default(),
         client: Mutex::default(),
         go: Notify::new(),
@@ -209,6 +214,7 @@ async fn questions_are_asked_one_by_one_and_their_answers_go_on_with_the_call() 
     );
     assert_eq!(stream.next().await.unwrap(), None);
     assert_eq!(asker.declared.lock().unwrap()[0], ALL);
+    assert_eq!(*asker.noted.lock().unwrap(), [0, 0], "each round has notes of its own");
 }
 
 #[tokio::test]

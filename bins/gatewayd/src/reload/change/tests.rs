@@ -182,6 +182,7 @@ fn keys_that_need_a_restart_keep_their_value_and_are_named() {
         ("cancel_on_disconnect = true", [&[], &[], &["cancel_on_disconnect"]]),
         ("clients = { a = { key = \"0123456789abcdef\" } }", [&[], &[], &["clients"]]),
         ("reload = { watch = false }", [&[], &[], &[]]),
+        ("redaction = { values = { a = \"0123456789\" } }", [&[], &[], &[]]),
     ];
     for (text, [over_http, over_stdio, live]) in rows {
         let new = config(&format!("{text}\n{KEPT}"));
@@ -194,5 +195,16 @@ fn keys_that_need_a_restart_keep_their_value_and_are_named() {
                 assert_eq!(edge_keys(&old, &kept), *live, "{text}");
             }
         }
+    }
+}
+
+#[test]
+fn another_secret_is_something_else_to_redact() {
+    let old = config(KEPT);
+    let values = config(&format!("redaction = {{ values = {{ a = \"0123456789\" }} }}\n{KEPT}"));
+    let mut secrets = old.clone();
+    secrets.secrets.push(("a".to_owned(), "0123456789".into()));
+    for (new, is_so) in [(&old, false), (&values, true), (&secrets, true)] {
+        assert_eq!(redaction(&old, new), is_so);
     }
 }

@@ -1,7 +1,7 @@
 use std::{
-    fs::{self, File, FileType, Metadata, OpenOptions},
+    fs::{self, File, FileType, Metadata, OpenOptions, Permissions},
     io,
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -10,13 +10,18 @@ use rustix::fs::OFlags;
 
 use super::{Blocking, Rotation, Sink, write_out};
 
-/// A file that records are appended to (P-61). It is created with mode 0600; the mode of one that is there stays.
+/// A file that records are appended to (P-61). It is created with mode 0600; of a regular one that is there, what others
+/// than its owner may do is taken away.
 ///
 /// Regular files, named pipes and character devices are fine, the latter two without rotation and fsync. A symbolic
 /// link is refused, so that nobody who may write to the folder can point it elsewhere, and so is everything else. A
 /// pipe that nobody reads takes as much as fits, and then waits.
 ///
-/// A regular file that was moved or removed by somebody else is noticed at the next fsync, and a new one begun.
+/// A regular file that was moved, replaced or removed by somebody else is noticed before the next record, and at the next
+/// fsync, and a new one begun. Where that cannot be, as behind a symbolic link, the old one is written on; if it was
+/// removed, so that nobody could read what is written, records wait as they do when the disk is full.
+///
+/// A file grows larger than [`Rotation::max_bytes`] by a part of one record at the most, unless it cannot be put aside.
 #[derive(Debug)]
 pub struct FileSink(Blocking<Open>);
 
@@ -83,13 +88,41 @@ impl Open {
         Ok(Self { path, rotation, file, is_regular, size })
     }
 
-    /// Writes to a new file if this one is full; if there can be none, to this one nevertheless.
+    /// Writes to new files as the old ones become full; if there can be none, to this one nevertheless.
     fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
-        let is_full = self.is_regular && self.rotation.is_due(self.size, lines.len());
-        let rotated = if is_full { self.rotate() } else { Ok(()) };
-        let outcome = write_out(&self.file, lines);
-        let written = self.settle(lines, outcome);
-        rotated.and(written)
+        self.follow()?;
+        let mut rotated = Ok(());
+        while !lines.is_empty() {
+            let fitting = match &rotated {
+                Ok(()) if self.is_regular => self.rotation.fitting(self.size, lines),
+                _ => lines.len(),
+            };
+            if fitting == 0 {
+                rotated = self.rotate();
+                continue;
+            }
+            let outcome = write_out(&self.file, &lines[..fitting]);
+            self.settle(lines, outcome)?;
+        }
+        rotated
+    }
+
+    /// Goes over to the file that is there now, if it is another one. Fails if there is none that could be read later.
+    fn follow(&mut self) -> io::Result<()> {
+        match self.catch_up() {
+            Err(error) if self.file.metadata()?.nlink() == 0 => Err(error),
+            // Told of at the next fsync.
+            _ => Ok(()),
+        }
+    }
+
+    fn catch_up(&mut self) -> io::Result<()> {
+        if self.is_regular && self.was_moved()? {
+            // Nothing of the old file may be lost: it will not be synced again.
+            self.file.sync_data()?;
+            self.reopen()?;
+        }
+        Ok(())
     }
 
     /// Removes from `lines` what stands in the file, after so much was written.
@@ -120,10 +153,7 @@ impl Open {
             return Ok(());
         }
         self.file.sync_data()?;
-        if self.was_moved()? {
-            self.reopen()?;
-        }
-        Ok(())
+        self.catch_up()
     }
 
     fn was_moved(&self) -> io::Result<bool> {
@@ -149,10 +179,35 @@ fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(!is_pipe).read(is_pipe).mode(0o600).custom_flags(no_link);
     let file = options.open(path)?;
-    if is_fit(file.metadata()?.file_type()) {
-        return Ok(file);
+    let metadata = file.metadata()?;
+    if !is_fit(metadata.file_type()) {
+        let reason = "it is no regular file, named pipe or character device";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file, named pipe or character device"))
+    if metadata.is_file() {
+        tighten(path, &file, &metadata);
+    }
+    Ok(file)
+}
+
+/// What others than the owner may do with the file.
+const OTHERS: u32 = 0o077;
+
+/// Leaves a file to its owner alone. It is used nevertheless if that cannot be, as if it is somebody else's.
+fn tighten(path: &Path, file: &File, metadata: &Metadata) {
+    let mode = metadata.mode() & 0o7777;
+    if mode & OTHERS == 0 {
+        return;
+    }
+    let path = path.display();
+    match file.set_permissions(Permissions::from_mode(mode & !OTHERS)) {
+        Ok(()) => {
+            tracing::warn!(%path, mode = format_args!("{mode:04o}"), "others could read the audit log; not any more")
+        }
+        Err(error) => {
+            tracing::warn!(%path, %error, "others can read the audit log, and its mode cannot be changed")
+        }
+    }
 }
 
 fn number(bytes: usize) -> u64 {

@@ -19,10 +19,18 @@ impl Default for Rotation {
 }
 
 impl Rotation {
-    /// Whether a file of this size is put aside before so much is added.
-    pub(super) fn is_due(self, size: u64, more: usize) -> bool {
-        let more = u64::try_from(more).unwrap_or(u64::MAX);
-        self.max_bytes > 0 && size > 0 && size.saturating_add(more) > self.max_bytes
+    /// How many bytes of these lines are for a file of this size: whole lines that keep within the bound, and into a new
+    /// file one at least. 0: it is put aside first.
+    pub(super) fn fitting(self, size: u64, lines: &[u8]) -> usize {
+        let room = match self.max_bytes {
+            0 => lines.len(),
+            most => usize::try_from(most.saturating_sub(size)).unwrap_or(usize::MAX).min(lines.len()),
+        };
+        let whole = memchr::memrchr(b'\n', &lines[..room]).map_or(0, |end| end + 1);
+        match whole {
+            0 if size == 0 => memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1),
+            _ => whole,
+        }
     }
 
     /// Puts a file aside: afterwards there is none at `path`. The oldest of those that were put aside is gone.

@@ -12,7 +12,7 @@ fn both_parts_have_a_place_whatever_is_configured() {
         (2, 0.5, 1, 1),
         (0, 0.5, 1, 1),
     ] {
-        let slots = Slots::new(queue, high_water);
+        let slots = Slots::new(queue, high_water, 0.1);
         let parts = (slots.ordinary.available_permits(), slots.reserve.available_permits());
         assert_eq!(parts, (ordinary, reserve), "{queue} at {high_water}");
     }
@@ -20,7 +20,7 @@ fn both_parts_have_a_place_whatever_is_configured() {
 
 #[test]
 fn a_place_is_free_again_when_it_was_not_used_or_its_record_was_written() {
-    let slots = Slots::new(4, 0.5);
+    let slots = Slots::new(4, 0.5, 0.1);
     let places = || (slots.ordinary.available_permits(), slots.reserve.available_permits());
     drop(slots.any());
     assert_eq!(places(), (2, 2));
@@ -30,7 +30,7 @@ fn a_place_is_free_again_when_it_was_not_used_or_its_record_was_written() {
         assert_eq!(places(), expected, "the reserve first");
     }
     assert!(slots.any().is_none() && slots.ordinary().is_none());
-    assert_eq!(held, Held { ordinary: 2, reserve: 2 });
+    assert_eq!(held, Held { ordinary: 2, reserve: 2, door: 0 });
     slots.release(held);
     assert_eq!(places(), (2, 2));
     drop([slots.ordinary(), slots.ordinary()]);
@@ -42,8 +42,8 @@ fn a_place_is_free_again_when_it_was_not_used_or_its_record_was_written() {
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_takes_what_becomes_free_of_either_part() {
     let wait = Duration::from_millis(250);
-    for part in [Held { ordinary: 1, reserve: 0 }, Held { ordinary: 0, reserve: 1 }] {
-        let slots = Slots::new(2, 0.5);
+    for part in [Held { ordinary: 1, ..Held::default() }, Held { reserve: 1, ..Held::default() }] {
+        let slots = Slots::new(2, 0.5, 0.1);
         let taken = [slots.any(), slots.any()];
         for slot in taken {
             Held::default().add(slot.unwrap());
@@ -62,7 +62,7 @@ async fn whoever_waits_takes_what_becomes_free_of_either_part() {
 
 #[tokio::test(start_paused = true)]
 async fn once_it_is_closed_nobody_waits() {
-    let slots = Slots::new(2, 0.5);
+    let slots = Slots::new(2, 0.5, 0.1);
     let taken = [slots.any(), slots.any()];
     let begun = tokio::time::Instant::now();
     let long = Duration::from_secs(9);
@@ -71,4 +71,25 @@ async fn once_it_is_closed_nobody_waits() {
     assert!(any.is_none() && ordinary.is_none() && begun.elapsed() == Duration::ZERO);
     drop(taken);
     assert!(slots.any().is_none() && slots.ordinary().is_none());
+}
+
+#[test]
+fn the_door_has_a_share_of_its_own_of_the_ordinary_places() {
+    for (door_share, places) in [(0.1, 2), (0.0, 1), (-1.0, 1), (f64::NAN, 1), (1.0, 20), (7.0, 20)] {
+        let slots = Slots::new(25, 0.8, door_share);
+        let mut held = Held::default();
+        while let Some(slot) = slots.at_door() {
+            held.add(slot);
+        }
+        let ordinary = slots.ordinary.available_permits();
+        assert_eq!((held.door, held.ordinary, ordinary), (places, places, 20 - places), "{door_share}");
+        slots.release(held);
+        drop(slots.at_door());
+        let free = (slots.ordinary.available_permits(), slots.door.available_permits());
+        assert_eq!(free, (20, places), "{door_share}");
+    }
+    let slots = Slots::new(25, 0.8, 0.5);
+    let all: Vec<_> = std::iter::from_fn(|| slots.ordinary()).collect();
+    assert!(all.len() == 20 && slots.at_door().is_none());
+    assert_eq!(slots.door.available_permits(), 10, "a share without a place is given back");
 }

@@ -236,3 +236,40 @@ async fn refusals_at_the_door_are_records_of_the_same_shape() {
         ]
     );
 }
+
+#[tokio::test]
+async fn no_secret_stands_in_a_record_whole_or_cut() {
+    use gateway_domain::{DoorAudit as _, DoorRefusal};
+
+    use crate::redaction::{LiveRedactor, NamedSecret, RedactSettings, RedactorConfig};
+    let secrets = vec![NamedSecret { name: "s".to_owned(), value: "hunter2/2".into() }];
+    let settings = RedactSettings { arguments: false, results: false, ..RedactSettings::default() };
+    let config = RedactorConfig { secrets, ..RedactorConfig::default() };
+    let redactor = Arc::new(LiveRedactor::new(config, settings).unwrap());
+    let (log, memory) = started(&AuditConfig::default());
+    let log = log.hiding(redactor.clone());
+    let stage = Audit::new(log.clone(), Fake::now(|_| complete("{}")));
+    let uri = format!("x://{}hunter2/2", "y".repeat(248));
+    let subjects = [
+        Subject::Resource { uri: "x://h?t=hunter2%2F2".into() },
+        Subject::Resource { uri: uri.into() },
+        Subject::Other { method: "hunter2/2".into() },
+    ];
+    for subject in subjects {
+        stage.dispatch(call_of(Caller::client("hunter2/2"), subject)).await.unwrap();
+    }
+    redactor.learn("token-of-today");
+    log.refused(&DoorRefusal {
+        caller: None,
+        peer: None,
+        method: Some("a token-of-today"),
+        name: Some("hunter2/2"),
+        reason: "unauthorized",
+    });
+    log.close().await;
+    let text = memory.with(|state| state.text.clone());
+    assert!(!text.contains("hunter") && !text.contains("token-of-today"), "{text}");
+    assert_eq!(memory.text("tool")[0], r#""x://h?t=[REDACTED]""#);
+    assert_eq!(memory.text("client")[0], r#""[REDACTED]""#);
+    assert_eq!(memory.text("method")[2..], [r#""[REDACTED]""#, r#""a [REDACTED]""#]);
+}

@@ -10,7 +10,7 @@ use std::{
 use gateway_domain::Dispatcher;
 
 use super::*;
-use crate::testing::{Fake, call, complete};
+use crate::testing::{Fake, Log, call, complete};
 
 fn logging(path: &Path, rotation: Rotation) -> AuditLog {
     let config = AuditConfig { flush_records: 1, fsync_interval: 20 * MILLI, ..AuditConfig::default() };
@@ -48,7 +48,75 @@ async fn a_file_is_for_its_owner_alone_and_appended_to() {
     assert_eq!(tools(&path), ["a", "b"]);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     logging(&path, Rotation::default()).close().await;
-    assert_eq!(mode(&path), 0o640, "one that is there is left as it is");
+    assert_eq!(mode(&path), 0o600, "one that others can read is so no more");
+}
+
+/// Of each file that records may have gone to, the oldest first.
+fn all_tools(paths: &[&Path]) -> Vec<String> {
+    paths.iter().filter(|path| path.exists()).flat_map(|path| tools(path)).collect()
+}
+
+#[tokio::test]
+async fn no_record_is_lost_when_the_file_is_moved_removed_or_replaced() {
+    for what in ["moved", "removed", "replaced by a file", "replaced by a link", "put behind a link"] {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, moved, target] = ["audit.jsonl", "moved", "target"].map(|name| folder.path().join(name));
+        let told = Arc::new(Log::default());
+        let telling = tracing::subscriber::set_default(told.clone());
+        let log = logging(&path, Rotation::default());
+        record(&log, "a").await;
+        let spare = folder.path().join("spare");
+        match what {
+            "moved" => fs::rename(&path, &moved).unwrap(),
+            "removed" => fs::remove_file(&path).unwrap(),
+            "replaced by a file" => {
+                fs::write(&spare, "").unwrap();
+                fs::rename(&spare, &path).unwrap();
+            }
+            "replaced by a link" => {
+                symlink(&target, &spare).unwrap();
+                fs::rename(&spare, &path).unwrap();
+            }
+            _ => {
+                fs::rename(&path, &moved).unwrap();
+                symlink(&target, &path).unwrap();
+            }
+        }
+        let is_link = what.contains("link");
+        let stage = Audit::new(log.clone(), Fake::now(|_| complete("{}")));
+        for name in ["b", "c"] {
+            stage.dispatch(call(name)).await.unwrap();
+            sleep(60 * MILLI).await;
+        }
+        if is_link {
+            fs::remove_file(&path).unwrap();
+            while !path.exists() {
+                sleep(MILLI).await;
+            }
+        }
+        stage.dispatch(call("d")).await.unwrap();
+        log.close().await;
+        drop(telling);
+        let expected = if what.starts_with("re") { &["b", "c", "d"][..] } else { &["a", "b", "c", "d"] };
+        assert_eq!(all_tools(&[&moved, &path]), expected, "{what}");
+        assert!(!target.exists(), "{what}: nothing goes through a link");
+        let errors = told.of(tracing::Level::ERROR);
+        let most = if is_link { 2 } else { 0 };
+        assert!(errors.len() <= most && errors.is_empty() != is_link, "{what}: once: {errors:?}");
+    }
+}
+
+#[tokio::test]
+async fn records_that_are_written_together_are_put_into_as_many_files_as_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut sink = FileSink::open(&path, Rotation { max_bytes: 10, keep: 9 }).unwrap();
+    let mut lines = b"{1}\n{2}\n{3}\n{a long one}\n{4}\n".to_vec();
+    sink.write(&mut lines).await.unwrap();
+    assert!(lines.is_empty());
+    let aged = |age: u32| fs::read_to_string(folder.path().join(format!("audit.jsonl.{age}"))).unwrap();
+    let found = [aged(3), aged(2), aged(1), fs::read_to_string(&path).unwrap()];
+    assert_eq!(found, ["{1}\n{2}\n", "{3}\n", "{a long one}\n", "{4}\n"]);
 }
 
 #[tokio::test]
@@ -118,8 +186,8 @@ async fn a_file_that_somebody_moved_is_noticed_or_told() {
         }
         record(&log, "b").await;
         log.close().await;
-        assert_eq!(tools(&path), ["b"]);
-        assert_eq!(tools(&moved)[0], "a");
+        assert_eq!(tools(&path), if is_told { &["b"][..] } else { &["late", "b"] });
+        assert_eq!(tools(&moved), ["a"]);
         assert_eq!(mode(&path), 0o600);
     }
 }

@@ -259,7 +259,7 @@ async fn the_door_neither_waits_nor_takes_the_places_of_calls() {
     for _ in 0..100 {
         log.refused(&refusal);
     }
-    assert_eq!(counts(&log), [0, 0, 98, 0]);
+    assert_eq!(counts(&log), [0, 0, 99, 0]);
     assert_eq!(told.of(Level::ERROR).len(), 1, "logged once");
     assert_eq!(error(stage.dispatch(call("denied")).await), unknown("denied"), "the reserve is untouched");
     memory.wedge(false);
@@ -271,4 +271,23 @@ async fn the_door_neither_waits_nor_takes_the_places_of_calls() {
         sleep(MILLI).await;
     }
     assert_eq!(told.of(Level::ERROR).len(), 2, "and when it begins again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_at_the_door_leaves_records_of_success_their_places() {
+    let (log, memory, stage, _) = wedged(&room(40, 2), 0).await;
+    let refusal = DoorRefusal { caller: None, peer: None, method: None, name: None, reason: "unauthorized" };
+    for _ in 0..10_000 {
+        log.refused(&refusal);
+    }
+    for _ in 0..37 {
+        stage.dispatch(call("fine")).await.unwrap();
+    }
+    assert_eq!(counts(&log), [0, 1, 9996, 0], "36 of 40 places were left to calls");
+    memory.wedge(false);
+    sleep(100 * MILLI).await;
+    assert_eq!(counts(&log), [40, 1, 9996, 0]);
+    log.refused(&refusal);
+    log.close().await;
+    assert_eq!(counts(&log), [41, 1, 9996, 0], "what is written makes room at the door again");
 }

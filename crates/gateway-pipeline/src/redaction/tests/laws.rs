@@ -8,7 +8,8 @@ use super::{
     json, redactor,
 };
 
-const SECRETS: [&str; 6] = ["hunter22", "er22\"\\é\n", "aaaa", "x[REDACT", "D]yy", "0123456789"];
+const SECRETS: [&str; 8] =
+    ["hunter22", "er22\"\\é\n", "aaaa", "x[REDACT", "D]yy", "0123456789", "1234567890123", "true,"];
 const TOKEN: &str = "tok-aaa9";
 
 static REDACTOR: LazyLock<Redactor> =
@@ -45,6 +46,8 @@ fn quoted(text: &str, escapes: &[u8]) -> String {
 fn document() -> impl Strategy<Value = String> {
     let number = prop::sample::select(vec![
         "0",
+        "1234567890123",
+        "-1.1234567890123e1234567890123",
         "-1.0",
         "1e400",
         "0123456789".trim_start_matches('0'),

@@ -1,6 +1,7 @@
 mod building;
 mod finding;
 mod laws;
+mod living;
 mod passing;
 
 use gateway_domain::RawJson;

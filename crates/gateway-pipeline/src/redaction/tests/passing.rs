@@ -10,7 +10,7 @@ use gateway_domain::{
     PeerError, RawJson, RawObject, SessionKey, State, Subject, Target, TaskAct, TaskHandle, View,
 };
 
-use super::super::{NamedSecret, Redact, RedactSettings, Redactor, RedactorConfig};
+use super::super::{LiveRedactor, NamedSecret, Redact, RedactSettings, RedactorConfig};
 
 const SECRET: &str = "hunter22";
 
@@ -74,12 +74,13 @@ fn plain_call() -> Call {
 
 async fn pass(settings: RedactSettings, mut call: Call, answer: Result<Outcome, Error>) -> Passed {
     let secrets = vec![NamedSecret { name: "s".to_owned(), value: SECRET.into() }];
-    let redactor = Redactor::new(RedactorConfig { secrets, ..RedactorConfig::default() }).unwrap();
+    let config = RedactorConfig { secrets, ..RedactorConfig::default() };
+    let redactor = Arc::new(LiveRedactor::new(config, settings).unwrap());
     let downstream = Arc::new(Downstream { answer, asked: Mutex::default() });
     let heard = Arc::new(Heard::default());
     call.exchange.events = heard.clone();
     let notes = call.exchange.notes.clone();
-    let outcome = Redact::new(Arc::new(redactor), settings, downstream.clone()).dispatch(call).await;
+    let outcome = Redact::new(redactor, downstream.clone()).dispatch(call).await;
     let heard = heard.0.lock().unwrap().clone();
     Passed {
         outcome,
@@ -331,4 +332,29 @@ async fn results_without_text_show_none() {
             )
         );
     }
+}
+
+/// Learns a secret while a call runs.
+struct Learning(Arc<LiveRedactor>);
+
+#[async_trait]
+impl Dispatcher for Learning {
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        self.0.learn("token-of-today");
+        call.exchange.events.emit(Event::Log(object(r#"{"data":"token-of-today"}"#)));
+        complete(r#"{"a":"token-of-today"}"#)
+    }
+}
+
+#[tokio::test]
+async fn what_is_learnt_in_a_call_is_not_told_in_its_answer() {
+    let settings = RedactSettings::default();
+    let redactor = Arc::new(LiveRedactor::new(RedactorConfig::default(), settings).unwrap());
+    let heard = Arc::new(Heard::default());
+    let mut call = plain_call();
+    call.exchange.events = heard.clone();
+    let stage = Redact::new(redactor.clone(), Learning(redactor));
+    let Ok(Outcome::Complete(result)) = stage.dispatch(call).await else { panic!() };
+    assert_eq!(result.as_str(), r#"{"a":"[REDACTED]"}"#);
+    assert_eq!(*heard.0.lock().unwrap(), [r#"{"data":"[REDACTED]"}"#]);
 }
