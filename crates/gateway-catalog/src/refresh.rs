@@ -234,7 +234,9 @@ impl<'a> Rounds<'a> {
         let begun = Instant::now();
         match self.shared.listings.session(&self.tracked.source.name).await {
             Ok(session) => self.tracked.connected(session.peer(), begun.elapsed()),
-            Err(error) if self.tracked.source.is_per_caller && is_refused(&error) => self.tracked.awaits_callers(),
+            Err(error) if self.tracked.source.is_per_caller && is_refused(&error) => {
+                self.tracked.awaits_callers()
+            }
             Err(error) => return Err(Unread::opening(error)),
         }
         Ok(())
