@@ -9,6 +9,7 @@ use gateway_auth::{
 };
 use gateway_domain::{Caller, DownstreamName, TokenError, TokenVerifier, View};
 use gateway_egress::Fetch;
+use gateway_pipeline::scopes::{Required, RequiredScopes};
 use gateway_server::{
     BindError, ClientCertificates, ClientKey, OauthConfig, ScopeRule, ServerConfig, TlsConfig,
 };
@@ -134,6 +135,17 @@ fn tokens(config: &Config, oauth: &Oauth, verifier: Arc<dyn TokenVerifier>) -> O
         scopes: always.into_iter().chain(by_method).chain(by_name).collect(),
         token_for_exchange: config.downstreams.iter().any(exchanges),
     }
+}
+
+/// What tools, prompts and resources need, by what they are once that is known, whatever they were called.
+pub(crate) fn required_scopes(config: &Config) -> RequiredScopes {
+    let by_name = config.security.oauth.iter().flat_map(|oauth| &oauth.required.tools);
+    let rule = |(name, scopes): (&String, &Vec<String>)| Required {
+        names: vec![name.clone()],
+        scopes: scopes.clone(),
+        ..Required::default()
+    };
+    RequiredScopes::new(&by_name.map(rule).collect::<Vec<_>>())
 }
 
 /// The paths with a resource of their own.

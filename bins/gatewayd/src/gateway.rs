@@ -14,6 +14,7 @@ use gateway_server::Ports;
 use crate::{
     config,
     decisions::{Decisions, Users},
+    edge,
     offer, outgoing,
     staged::Staged,
     topology::{Parts, Topology},
@@ -76,6 +77,7 @@ impl Gateway {
             .with_decider(decisions.decider())
             .with_screen(offer::screen(config, pins.clone(), decisions.redactor().clone()))
             .with_profiles(offer::profiles(config))
+            .with_scopes(Arc::new(edge::required_scopes(config)))
             .start()?;
         let decided = decisions.decided(Arc::new(manager.clone()));
         let resolve = Arc::new(Resolve::new(catalog.clone(), Staged::new(decided, manager.clone())));

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gateway_domain::{Decider, Unrestricted};
+use gateway_domain::{Decider, ScopeRules, Unrestricted};
 
 use crate::{
     CatalogConfig, ListStore, Listings, LiveCatalog, MemoryStore, Profile, ProfileError, Screen, Source,
@@ -8,13 +8,14 @@ use crate::{
 };
 
 /// What a catalogue is started with. By default lists are kept in this process's memory, everybody may use everything,
-/// nobody looks at what is listed, and there are no profiles.
+/// nothing needs scopes, nobody looks at what is listed, and there are no profiles.
 pub struct CatalogBuilder {
     config: CatalogConfig,
     listings: Arc<dyn Listings>,
     sources: Vec<Source>,
     store: Arc<dyn ListStore>,
     decider: Arc<dyn Decider>,
+    scopes: Arc<dyn ScopeRules>,
     screen: Arc<dyn Screen>,
     profiles: Vec<Profile>,
 }
@@ -28,6 +29,7 @@ impl CatalogBuilder {
             sources,
             store: Arc::new(MemoryStore::default()),
             decider: Arc::new(Unrestricted),
+            scopes: Arc::new(Unrestricted),
             screen: Arc::new(Unscreened),
             profiles: Vec::new(),
         }
@@ -44,6 +46,13 @@ impl CatalogBuilder {
     #[must_use]
     pub fn with_decider(self, decider: Arc<dyn Decider>) -> Self {
         Self { decider, ..self }
+    }
+
+    /// The same where this says which scopes things need. [`crate::Resolve`] asks it of everything that is called, once it
+    /// is known what a name is of.
+    #[must_use]
+    pub fn with_scopes(self, scopes: Arc<dyn ScopeRules>) -> Self {
+        Self { scopes, ..self }
     }
 
     /// The same where this looks at everything before it is shown.
@@ -65,7 +74,7 @@ impl CatalogBuilder {
     /// The profiles cannot be as they are.
     pub fn start(self) -> Result<LiveCatalog, ProfileError> {
         let profiles = Profiles::new(self.profiles, &self.config.rules)?;
-        let parts = Parts { rules: Rules::new(self.decider), screen: self.screen, profiles };
+        let parts = Parts { rules: Rules::new(self.decider, self.scopes), screen: self.screen, profiles };
         Ok(LiveCatalog::begin(self.config, self.listings, self.store, parts, self.sources))
     }
 }

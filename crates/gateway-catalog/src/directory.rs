@@ -119,6 +119,24 @@ impl Directory for LiveCatalog {
         }
     }
 
+    fn may_visit(&self, view: &View, caller: &Caller) -> bool {
+        if !self.has_view(view) {
+            return false;
+        }
+        let may_use = |tracked: &Arc<Tracked>| self.may_use(caller, tracked);
+        match view {
+            View::All => true,
+            View::Downstream(_) | View::Profile(_) => {
+                self.shared.rules.class(caller).is_none()
+                    || self.behind(view, |source| source.enabled).iter().any(may_use)
+            }
+        }
+    }
+
+    fn missing_scopes(&self, caller: &Caller, act: Act, names: &[&str]) -> Option<Vec<String>> {
+        self.shared.rules.missing_scopes(caller, act, names)
+    }
+
     fn generation(&self, view: &View) -> u64 {
         self.shared.view(view).map_or(0, |views| views.generation())
     }
@@ -128,11 +146,12 @@ impl Directory for LiveCatalog {
     }
 
     async fn offer(&self, view: &View) -> Offer {
-        self.offered(view, |_| true).await
+        self.offered(view, |_| true, |_| true).await
     }
 
     async fn offer_to(&self, view: &View, caller: &Caller) -> Offer {
-        self.offered(view, |downstream| self.may_use_some(caller, downstream)).await
+        let may_use = |tracked: &Tracked| self.may_use(caller, tracked);
+        self.offered(view, may_use, |downstream| self.may_use_some(caller, downstream)).await
     }
 
     async fn changed(&self, view: &View, seen: u64) -> u64 {
@@ -159,11 +178,17 @@ impl Directory for LiveCatalog {
 }
 
 impl LiveCatalog {
-    /// What a view offers, in the words of those downstreams that may speak.
-    async fn offered(&self, view: &View, may_speak: impl Fn(&DownstreamName) -> bool) -> Offer {
+    /// What a view offers: what those downstreams do that are meant, in the words of those of them that may speak.
+    async fn offered(
+        &self,
+        view: &View,
+        is_meant: impl Fn(&Tracked) -> bool,
+        may_speak: impl Fn(&DownstreamName) -> bool,
+    ) -> Offer {
         self.patience(view).await;
         let config = &self.shared.config;
-        let sources = self.behind(view, |source| source.enabled);
+        let mut sources = self.behind(view, |source| source.enabled);
+        sources.retain(|tracked| is_meant(tracked));
         let peers: Vec<_> = sources.iter().map(|tracked| tracked.peer()).collect();
         let is_whole = view.downstream().is_none();
         let capabilities = capabilities::union(&peers, is_whole, &config.extensions);
@@ -187,6 +212,14 @@ impl LiveCatalog {
             }
         };
         Offer { capabilities, instructions }
+    }
+
+    /// Whether the rules could leave a caller anything of a downstream. What it has is looked at where all of that is on
+    /// lists that are known: not where it has resources, which need not be listed.
+    fn may_use(&self, caller: &Caller, tracked: &Tracked) -> bool {
+        let name = &tracked.source.name;
+        let is_possible = self.shared.rules.may_use(caller, name);
+        is_possible && (!tracked.is_known_whole() || self.may_use_some(caller, name))
     }
 
     /// Whether the rules leave a caller anything of a downstream, as far as that is known to everybody.

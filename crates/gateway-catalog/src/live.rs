@@ -1,13 +1,14 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use gateway_domain::{DownstreamName, Error, ListKind, ToolRef, Unrestricted, View};
+use gateway_domain::{DownstreamName, Error, ListKind, OfferedTool, ToolRef, Unrestricted, View};
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
     CatalogConfig, ListStore, Listings, Lock, Locked, MemoryStore, Profile, ProfileError, Source,
     cache::Cache,
+    offer::{Offer, OfferedTools},
     profile::Profiles,
-    refresh::refresh_for_ever,
+    refresh::{self, refresh_for_ever},
     screen::Unscreened,
     shared::{Parts, Shared},
     signal::Changes,
@@ -47,7 +48,8 @@ impl LiveCatalog {
         store: Arc<dyn ListStore>,
         sources: Vec<Source>,
     ) -> Self {
-        let (rules, screen) = (Rules::new(Arc::new(Unrestricted)), Arc::new(Unscreened));
+        let (rules, screen) =
+            (Rules::new(Arc::new(Unrestricted), Arc::new(Unrestricted)), Arc::new(Unscreened));
         let parts = Parts { rules, screen, profiles: Profiles::default() };
         Self::begin(config, listings, store, parts, sources)
     }
@@ -154,20 +156,43 @@ impl LiveCatalog {
     }
 
     /// All tools as they are now, as far as they are known, whoever may use them: what a lock file would have. Those of
-    /// downstreams whose lists are not for everybody are not among them.
+    /// downstreams whose lists are not for everybody are not among them; [`Self::whole_lock`] has them too.
     pub fn lock(&self) -> Lock {
         let sources = self.shared.sources();
         let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
-        let of_one = |tracked: &Arc<Tracked>| {
-            let name = tracked.source.name.clone();
-            let tools = tracked.as_listed();
-            let all: Vec<_> =
-                tools.shown.iter().chain(&tools.hidden).map(|offered| offered.tool.clone()).collect();
-            all.into_iter().map(move |tool| {
-                (ToolRef::new(name.as_str(), tool.name()).to_string(), Locked::new(&name, &tool))
-            })
-        };
-        Lock::new(enabled.flat_map(of_one).collect::<Vec<_>>())
+        Lock::new(enabled.flat_map(|tracked| locked(tracked, &tracked.as_listed())))
+    }
+
+    /// The same with the tools of downstreams whose lists are not for everybody, as the gateway itself is shown them:
+    /// each is listed once, one after the other, within its own time. Gives also those whose tools are not among them,
+    /// since they are proved to who calls them ([`Source::is_per_caller`]), or could not be listed. What they show to
+    /// their callers besides is new to whoever looks.
+    ///
+    /// Cancel-safe: dropping the future ends what it has begun.
+    pub async fn whole_lock(&self) -> (Lock, Vec<DownstreamName>) {
+        let sources = self.shared.sources();
+        let (mut tools, mut missing) = (Vec::new(), Vec::new());
+        for tracked in sources.iter().filter(|tracked| tracked.source.enabled) {
+            let source = &tracked.source;
+            if source.is_public {
+                tools.extend(locked(tracked, &tracked.as_listed()));
+            } else if source.is_per_caller {
+                missing.push(source.name.clone());
+            } else {
+                match refresh::list(&self.shared, source, ListKind::Tools, None).await {
+                    Ok((session, walked)) => {
+                        let (era, rules) = (Some(session.peer().era), &self.shared.config.rules);
+                        let offer = Offer::of(source, era, walked.into_tools(), rules);
+                        tools.extend(locked(tracked, &offer.tools));
+                    }
+                    Err(unread) => {
+                        tracing::warn!(downstream = %source.name, error = %unread.error, "its tools cannot be listed");
+                        missing.push(source.name.clone());
+                    }
+                }
+            }
+        }
+        (Lock::new(tools), missing)
     }
 
     /// Waits until the first attempt to list every downstream has ended, well or not, at most `bound`.
@@ -288,6 +313,17 @@ impl LiveCatalog {
         }
     }
 }
+
+/// Tools by the names that they have on `/mcp`.
+fn locked(tracked: &Tracked, tools: &OfferedTools) -> Vec<(String, Locked)> {
+    let name = &tracked.source.name;
+    let one = |offered: &Arc<OfferedTool>| {
+        let exposed = ToolRef::new(name.as_str(), offered.tool.name()).to_string();
+        (exposed, Locked::new(name, &offered.tool))
+    };
+    tools.shown.iter().chain(&tools.hidden).map(one).collect()
+}
+
 impl fmt::Debug for LiveCatalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tools = self.shared.view(&View::All).map_or(0, |all| all.tools.len());

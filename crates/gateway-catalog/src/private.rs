@@ -173,7 +173,7 @@ impl Shared {
             ListKind::Tools => {
                 let era = Some(session.peer().era);
                 let offer = Offer::of(source, era, walked.into_tools(), rules);
-                Content::Tools(Arc::new(screen::tools(&*self.screen, &offer.tools)))
+                Content::Tools(Arc::new(screen::tools(&*self.screen, source, &offer.tools)))
             }
             list => {
                 let fitted = fit_items(&source.name, list, walked.into_entries(), rules);

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use gateway_domain::{
@@ -17,26 +17,30 @@ use gateway_registry::or_visit;
 mod admit;
 mod ask;
 mod owner;
+mod scopes;
 mod subscriptions;
 
 use self::{
     admit::{admitted, list_of},
     owner::{Whose, resource_unknown},
+    scopes::act_of,
 };
 
 /// The *resolve* stage: finds the downstream and its own words for what clients are shown, by looking it up, never
 /// by splitting a name (design §4), and puts what comes back into the words of the client (protocol.md §20.9).
 ///
 /// Around a [`Dispatcher`] it is one; around a [`Subscriptions`](gateway_domain::Subscriptions) it is that.
-#[derive(Debug)]
 pub struct Resolve<D> {
     catalog: LiveCatalog,
     inner: Arc<D>,
+    /// Reads what nobody is known to have, to find out who has it.
+    reader: Option<Arc<dyn Dispatcher>>,
 }
 
 /// Where a call goes.
 enum Route {
-    To(DownstreamName, Subject),
+    /// To one, by its own name; with the one on `/mcp`, if that is another than can be told from it.
+    To(DownstreamName, Subject, Option<String>),
     /// To whoever of these has the resource.
     ToAny(Vec<DownstreamName>, Subject),
 }
@@ -44,7 +48,14 @@ enum Route {
 impl<D> Resolve<D> {
     /// Resolves by `catalog` what `inner` then dispatches, or watches.
     pub fn new(catalog: LiveCatalog, inner: D) -> Self {
-        Self { catalog, inner: Arc::new(inner) }
+        Self { catalog, inner: Arc::new(inner), reader: None }
+    }
+
+    /// The same where a resource that is to be watched, and that nobody is known to have, is first read through `reader`:
+    /// a read like that of a client, with all stages around it. Without it such a read goes to what is inside.
+    #[must_use]
+    pub fn with_reader(self, reader: Arc<dyn Dispatcher>) -> Self {
+        Self { reader: Some(reader), ..self }
     }
 
     async fn route(&self, whose: For<'_>, subject: &Subject, call: &Call) -> Result<Route, Error> {
@@ -59,19 +70,20 @@ impl<D> Resolve<D> {
                 let Some(offered) = self.tool(whose, name).await? else {
                     return Err(CallerError::UnknownTool { name: name.to_string() }.into());
                 };
-                Route::To(offered.downstream.clone(), subject_of(&offered))
+                let exposed = prefixed(&offered.downstream, offered.tool.name());
+                Route::To(offered.downstream.clone(), subject_of(&offered), Some(exposed))
             }
             (Subject::Prompt { name }, _) => {
-                let (downstream, name) = self.prompt(whose, Act::Get, name).await?;
-                Route::To(downstream, Subject::Prompt { name })
+                let (downstream, name, exposed) = self.prompt(whose, Act::Get, name).await?;
+                Route::To(downstream, Subject::Prompt { name }, Some(exposed))
             }
             (Subject::Completion(Reference::Prompt(name)), _) => {
-                let (downstream, name) = self.prompt(whose, Act::Complete, name).await?;
-                Route::To(downstream, Subject::Completion(Reference::Prompt(name)))
+                let (downstream, name, exposed) = self.prompt(whose, Act::Complete, name).await?;
+                Route::To(downstream, Subject::Completion(Reference::Prompt(name)), Some(exposed))
             }
             (subject, Some(name)) => {
                 self.admit_own(whose, name, subject).await?;
-                Route::To(name.clone(), subject.clone())
+                Route::To(name.clone(), subject.clone(), None)
             }
             (Subject::Resource { uri }, None) => match &call.follow_up {
                 Some(follow_up) => self.followed(whose, &follow_up.asker, uri)?,
@@ -107,7 +119,7 @@ impl<D> Resolve<D> {
         whose: For<'_>,
         act: Act,
         name: &str,
-    ) -> Result<(DownstreamName, Arc<str>), Error> {
+    ) -> Result<(DownstreamName, Arc<str>, String), Error> {
         let shared = &self.catalog.shared;
         let unknown = || CallerError::UnknownPrompt { name: name.to_owned() };
         if let Some(found) = self.admit_prompt(whose, act, shared.prompt(whose.view, name)) {
@@ -128,9 +140,10 @@ impl<D> Resolve<D> {
                     tracked.source.enabled && tracked.is_unread(ListKind::Prompts)
                 }) =>
             {
-                let decision = shared.rules.of_prompt(whose.who(), act, own, &prefixed(own, name));
+                let exposed = prefixed(own, name);
+                let decision = shared.rules.of_prompt(whose.who(), act, own, &exposed);
                 admitted(whose, own, decision)
-                    .then(|| (own.clone(), name.into()))
+                    .then(|| (own.clone(), name.into(), exposed))
                     .ok_or_else(|| unknown().into())
             }
             _ => Err(unknown().into()),
@@ -155,12 +168,14 @@ impl<D> Resolve<D> {
         subject: impl Fn(Arc<str>) -> Subject,
     ) -> Result<Route, Error> {
         let candidates = match self.find(whose, act, uri).await {
-            Whose::Of(downstream, own) => return Ok(Route::To(downstream, subject(own))),
+            Whose::Of(downstream, own) => {
+                return Ok(Route::To(downstream, subject(own), Some(uri.to_string())));
+            }
             Whose::OneOf(candidates) => candidates,
             Whose::Nobodys => self.candidates(whose, act, uri),
         };
         match <[DownstreamName; 1]>::try_from(candidates) {
-            Ok([only]) => Ok(Route::To(only, subject(uri.clone()))),
+            Ok([only]) => Ok(Route::To(only, subject(uri.clone()), None)),
             Err(none) if none.is_empty() => {
                 self.note_hidden(whose, act, uri);
                 Err(resource_unknown(uri))
@@ -194,7 +209,7 @@ impl<D> Resolve<D> {
         }
         let decision = self.decide_uri(whose, Act::Read, downstream, &own);
         match admitted(whose, downstream, decision) {
-            true => Ok(Route::To(downstream.clone(), Subject::Resource { uri: own })),
+            true => Ok(Route::To(downstream.clone(), Subject::Resource { uri: own }, Some(uri.to_string()))),
             false => Err(resource_unknown(uri)),
         }
     }
@@ -216,8 +231,10 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
             Err(error) => return or_visit(Err(error), &call),
         };
         match route {
-            Route::To(downstream, own) => {
+            Route::To(downstream, own, exposed) => {
                 admitted(whose, &downstream, Decision::Allowed);
+                let only = std::slice::from_ref(&downstream);
+                self.check_scopes(whose, act_of(&own), (only, &own), exposed.as_deref())?;
                 let words = self.words(view, &call, &downstream, subject, &own);
                 call.target = Target::Downstream { downstream, subject: own };
                 follows(&call)?;
@@ -228,6 +245,7 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
                 })
             }
             Route::ToAny(candidates, own) => {
+                self.check_scopes(whose, act_of(&own), (&candidates, &own), None)?;
                 let answer = self.ask(candidates, own, &call).await;
                 match (&answer, subject) {
                     // Of whoever may have it but may not be asked nothing is said, but noted.
@@ -239,6 +257,12 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
                 answer
             }
         }
+    }
+}
+
+impl<D> fmt::Debug for Resolve<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolve").field("catalog", &self.catalog).finish_non_exhaustive()
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use gateway_domain::{DownstreamName, ListKind, OfferedTool, RawObject, Tool, ToolRef};
 
 use crate::{
+    Source,
     item::{Item, Items, Others},
     offer::OfferedTools,
 };
@@ -16,6 +17,11 @@ pub trait Screen: Send + Sync {
     /// The tool as it may be shown and called; `None`: it is as good as not there. `exposed` is its name on `/mcp`.
     /// What it is called must stay the same.
     fn tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool>;
+
+    /// The same of a tool on a list that only its caller has a session for: the operator cannot have seen it.
+    fn own_tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
+        self.tool(downstream, exposed, tool)
+    }
 
     /// The same of an entry of another list. What it is known by, name, URI or template, must stay the same.
     fn entry(&self, _downstream: &DownstreamName, _list: ListKind, entry: RawObject) -> Option<RawObject> {
@@ -39,15 +45,20 @@ impl Screen for Unscreened {
 }
 
 /// What is left of tools.
-pub(crate) fn tools(screen: &dyn Screen, offered: &OfferedTools) -> OfferedTools {
-    let left = |tools: &[Arc<OfferedTool>]| tools.iter().filter_map(|tool| screened(screen, tool)).collect();
+pub(crate) fn tools(screen: &dyn Screen, source: &Source, offered: &OfferedTools) -> OfferedTools {
+    let is_own = !source.is_public && source.is_per_caller;
+    let left =
+        |tools: &[Arc<OfferedTool>]| tools.iter().filter_map(|tool| screened(screen, is_own, tool)).collect();
     OfferedTools { shown: left(&offered.shown), hidden: left(&offered.hidden) }
 }
 
-fn screened(screen: &dyn Screen, offered: &Arc<OfferedTool>) -> Option<Arc<OfferedTool>> {
+fn screened(screen: &dyn Screen, is_own: bool, offered: &Arc<OfferedTool>) -> Option<Arc<OfferedTool>> {
     let downstream = &offered.downstream;
     let exposed = ToolRef::new(downstream.as_str(), offered.tool.name()).to_string();
-    let tool = screen.tool(downstream, &exposed, offered.tool.clone())?;
+    let tool = match is_own {
+        true => screen.own_tool(downstream, &exposed, offered.tool.clone())?,
+        false => screen.tool(downstream, &exposed, offered.tool.clone())?,
+    };
     if tool == offered.tool {
         return Some(offered.clone());
     }

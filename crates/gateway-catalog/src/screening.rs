@@ -25,6 +25,13 @@ impl Screening {
         Self { pins, hygiene, told: Mutex::default() }
     }
 
+    fn cleaned_tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Tool {
+        match self.cleaned(downstream, exposed, tool.definition()) {
+            Some(definition) => tool.redefined(definition),
+            None => tool,
+        }
+    }
+
     fn cleaned(&self, downstream: &DownstreamName, name: &str, definition: &RawObject) -> Option<RawObject> {
         if self.hygiene == Hygiene::Off {
             return None;
@@ -56,10 +63,15 @@ impl Screen for Screening {
         if self.pins.mode() != PinMode::Off && !self.pins.admits(downstream, exposed, &tool) {
             return None;
         }
-        match self.cleaned(downstream, exposed, tool.definition()) {
-            Some(definition) => Some(tool.redefined(definition)),
-            None => Some(tool),
+        Some(self.cleaned_tool(downstream, exposed, tool))
+    }
+
+    /// The same by [`Pins::admits_own`].
+    fn own_tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
+        if self.pins.mode() != PinMode::Off && !self.pins.admits_own(downstream, exposed, &tool) {
+            return None;
         }
+        Some(self.cleaned_tool(downstream, exposed, tool))
     }
 
     fn entry(&self, downstream: &DownstreamName, list: ListKind, entry: RawObject) -> Option<RawObject> {

@@ -271,7 +271,7 @@ impl Tracked {
             (listed.taken, Known { tools, views, others: listed.others.lists.clone() })
         };
         let left = Known {
-            tools: screen::tools(screen, &read.tools),
+            tools: screen::tools(screen, &self.source, &read.tools),
             views: read.views,
             others: screen::others(screen, &self.source.name, &read.others),
         };

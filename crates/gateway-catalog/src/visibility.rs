@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gateway_aggregate::Ownership;
 use gateway_domain::{
     Access, Act, Caller, Decider, Decision, DownstreamName, ListKind, NAMESPACE_SEPARATOR, OfferedTool,
-    Origin, ToolRef,
+    Origin, ScopeRules, ToolRef,
 };
 
 use crate::{
@@ -35,16 +35,29 @@ impl<'a> Who<'a> {
 }
 
 /// The rules, asked in the names of `/mcp`.
-pub(crate) struct Rules(Arc<dyn Decider>);
+pub(crate) struct Rules {
+    decider: Arc<dyn Decider>,
+    scopes: Arc<dyn ScopeRules>,
+}
 
 impl Rules {
-    pub(crate) fn new(decider: Arc<dyn Decider>) -> Self {
-        Self(decider)
+    pub(crate) fn new(decider: Arc<dyn Decider>, scopes: Arc<dyn ScopeRules>) -> Self {
+        Self { decider, scopes }
+    }
+
+    /// As [`ScopeRules::missing`].
+    pub(crate) fn missing_scopes(&self, caller: &Caller, act: Act, names: &[&str]) -> Option<Vec<String>> {
+        self.scopes.missing(caller, act, names)
+    }
+
+    /// Whether they could allow anything of a downstream, as far as they know themselves.
+    pub(crate) fn may_use(&self, caller: &Caller, downstream: &DownstreamName) -> bool {
+        self.class(caller).is_none() || self.decider.may_use(caller, downstream)
     }
 
     /// As [`Decider::class`].
     pub(crate) fn class(&self, caller: &Caller) -> Option<u64> {
-        self.0.class(caller)
+        self.decider.class(caller)
     }
 
     pub(crate) fn of_tool(&self, who: Who<'_>, offered: &OfferedTool) -> Decision {
@@ -93,7 +106,7 @@ impl Rules {
     pub(crate) fn of_workflow(&self, caller: &Caller, name: &str) -> Decision {
         let access = Access { act: Act::Call, name, downstream: None, tool: None, origin: None };
         let who = Who::client(caller);
-        self.restricted(who, || self.0.decide(caller, &access))
+        self.restricted(who, || self.decider.decide(caller, &access))
     }
 
     /// Whether the rules allow, by its name alone, what may not be there: whoever they do not is told nothing of it,
@@ -113,7 +126,7 @@ impl Rules {
         let (downstream, tool) = (&offered.downstream, &offered.tool);
         let name = ToolRef::new(downstream.as_str(), tool.name()).to_string();
         let (act, downstream, tool) = (Act::Call, Some(downstream), Some(tool));
-        self.0.decide(who.caller, &Access { act, name: &name, downstream, tool, origin: who.origin })
+        self.decider.decide(who.caller, &Access { act, name: &name, downstream, tool, origin: who.origin })
     }
 
     /// Whether an entry of a list is shown to a caller that is known to be restricted.
@@ -160,7 +173,7 @@ impl Rules {
 
     fn ask(&self, who: Who<'_>, act: Act, name: &str, downstream: &DownstreamName) -> Decision {
         let (downstream, origin) = (Some(downstream), who.origin);
-        self.0.decide(who.caller, &Access { act, name, downstream, tool: None, origin })
+        self.decider.decide(who.caller, &Access { act, name, downstream, tool: None, origin })
     }
 
     /// Nothing is asked about those who may do everything.

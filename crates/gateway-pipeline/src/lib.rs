@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod pipeline;
 pub mod policy;
 pub mod redaction;
+pub mod scopes;
 #[cfg(test)]
 mod testing;
 pub mod trace;

@@ -37,7 +37,7 @@ pub enum Verdict {
 
 /// The pins in force. Clones share them.
 ///
-/// The catalogue asks [`Self::admits`] of every tool when it fits a list, with the name that it has on `/mcp`, on
+/// The catalogue asks [`Self::admits`], or [`Self::admits_own`], of every tool when it fits a list, with the name that it has on `/mcp`, on
 /// whatever path it will be shown, and leaves out what is not admitted: for clients and for steps of workflows. After
 /// [`Self::replace`] lists have to be fitted again.
 #[derive(Debug, Clone, Default)]
@@ -93,10 +93,27 @@ impl Pins {
 
     /// Whether the tool is offered at all. What is not as it was accepted is logged with what is different, once.
     pub fn admits(&self, downstream: &DownstreamName, exposed: &str, tool: &Tool) -> bool {
+        self.admits_if(downstream, exposed, tool, |_| false)
+    }
+
+    /// The same of a tool on a list that only its caller has a session for, so that the operator cannot accept it: what
+    /// was never accepted is offered, and told. What is in the lock, and another one now, is not.
+    pub fn admits_own(&self, downstream: &DownstreamName, exposed: &str, tool: &Tool) -> bool {
+        self.admits_if(downstream, exposed, tool, |change| matches!(change, Change::Added { .. }))
+    }
+
+    fn admits_if(
+        &self,
+        downstream: &DownstreamName,
+        exposed: &str,
+        tool: &Tool,
+        is_fine: impl Fn(&Change) -> bool,
+    ) -> bool {
         let current = self.current.load();
         let Some(change) = current.difference(downstream, exposed, tool) else { return true };
-        current.tell(downstream, exposed, &change);
-        current.mode != PinMode::Quarantine
+        let is_offered = current.mode != PinMode::Quarantine || is_fine(&change);
+        current.tell(downstream, exposed, &change, is_offered);
+        is_offered
     }
 }
 
@@ -114,7 +131,7 @@ impl Current {
         }
     }
 
-    fn tell(&self, downstream: &DownstreamName, exposed: &str, change: &Change) {
+    fn tell(&self, downstream: &DownstreamName, exposed: &str, change: &Change, is_offered: bool) {
         let (what, now) = match change {
             Change::Changed { now, .. } => ("has changed since it was accepted", now),
             Change::Added { now, .. } | Change::Removed { before: now, .. } => ("was never accepted", now),
@@ -124,10 +141,7 @@ impl Current {
             warn!("more than {TOLD} tools are not as they were accepted; `gatewayd pin` shows all");
             return;
         }
-        let done = match self.mode {
-            PinMode::Quarantine => "it is not offered",
-            PinMode::Off | PinMode::Warn => "it is offered",
-        };
+        let done = if is_offered { "it is offered" } else { "it is not offered" };
         let (tool, diff) = (printable(exposed, 200), printable(&change.to_string(), DIFF));
         warn!(%downstream, tool, diff, "a tool {what}; {done}; `gatewayd pin` shows and accepts it");
     }

@@ -8,6 +8,7 @@ use gateway_domain::{
 use super::{
     Resolve,
     owner::{Whose, resource_unknown},
+    scopes::act_of,
 };
 use crate::{
     item::{Item, prefixed},
@@ -30,17 +31,17 @@ impl<D> Resolve<D> {
         })
     }
 
-    /// The same of a prompt; gives its own name.
+    /// The same of a prompt; gives its own name and the one on `/mcp`.
     pub(super) fn admit_prompt(
         &self,
         whose: For<'_>,
         act: Act,
         found: Option<(DownstreamName, Arc<Item>)>,
-    ) -> Option<(DownstreamName, Arc<str>)> {
+    ) -> Option<(DownstreamName, Arc<str>, String)> {
         let (downstream, item) = found?;
         let exposed = prefixed(&downstream, &item.name);
         let decision = self.catalog.shared.rules.of_prompt(whose.who(), act, &downstream, &exposed);
-        admitted(whose, &downstream, decision).then(|| (downstream, item.own.clone()))
+        admitted(whose, &downstream, decision).then(|| (downstream, item.own.clone(), exposed))
     }
 
     /// Whether the caller may ask for what no list tells of on the path of one downstream.
@@ -77,12 +78,13 @@ impl<D> Resolve<D> {
     pub(super) async fn admit_known(&self, call: &Call) -> Result<(), Error> {
         let Target::Downstream { downstream, subject } = &call.target else { return Ok(()) };
         call.exchange.notes.resolved(downstream);
-        if !matches!(subject, Subject::Task { .. }) {
-            return Ok(());
-        }
         let view = View::Downstream(downstream.clone());
         let (caller, exchange, origin) = (&call.caller, &call.exchange, call.origin.as_ref());
-        self.admit_own(For { view: &view, caller, exchange, origin }, downstream, subject).await
+        let whose = For { view: &view, caller, exchange, origin };
+        if matches!(subject, Subject::Task { .. }) {
+            self.admit_own(whose, downstream, subject).await?;
+        }
+        self.check_scopes(whose, act_of(subject), (std::slice::from_ref(downstream), subject), None)
     }
 
     /// A task does not say which tool it is of: it is its caller's as long as that may call any.

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use gateway_domain::{
     Act, Call, Caller, CallerError, Decision, Dispatcher, DownstreamFault, DownstreamName, Error, Exchange,
-    Outcome, Params, RawObject, Sessions, Subject, Subscription, Subscriptions, Target, Updates, View,
+    Notes, Outcome, Params, RawObject, Sessions, Silent, Subject, Subscription, Subscriptions, Target,
+    Updates, View,
 };
 use tokio::time::Instant;
 
@@ -38,15 +39,17 @@ impl<S: Subscriptions + Dispatcher + Sessions + 'static> Subscriptions for Resol
             if !admitted(whose, name, decision) {
                 return Err(resource_unknown(uri));
             }
-            let target = Target::Downstream {
-                downstream: name.clone(),
-                subject: Subject::Resource { uri: uri.clone() },
-            };
+            let (downstream, subject) = (name.clone(), Subject::Resource { uri: uri.clone() });
+            self.check_scopes(whose, Act::Subscribe, (std::slice::from_ref(name), &subject), Some(uri))?;
+            let target = Target::Downstream { downstream, subject };
             return self.inner.subscribe(target, caller, exchange, updates).await;
         }
         let whose = For { view, caller, exchange, origin: None };
         let until = Instant::now() + self.catalog.shared.config.subscribe_timeout;
         let (downstreams, own) = self.watchable(whose, uri, until).await?;
+        exchange.notes.decided(Decision::Allowed);
+        let subject = Subject::Resource { uri: own.clone() };
+        self.check_scopes(whose, Act::Subscribe, (&downstreams, &subject), Some(uri))?;
         let mut refused = None;
         // One after the other: who grants it has it, as far as anybody can tell.
         for downstream in downstreams {
@@ -88,9 +91,15 @@ impl<S: Dispatcher + Sessions + 'static> Resolve<S> {
                     self.note_hidden(whose, Act::Subscribe, uri);
                     return Err(resource_unknown(uri));
                 };
+                let own = Subject::Resource { uri: uri.clone() };
+                self.check_scopes(whose, Act::Subscribe, (&candidates, &own), Some(uri))?;
                 let reading = self.who_can_read(whose, uri, candidates);
                 let found = tokio::time::timeout_at(until, reading).await;
-                vec![found.unwrap_or_else(|_| Err(self.late(&first)))?]
+                let found = found.unwrap_or_else(|_| Err(self.late(&first)));
+                if let Err(Error::Caller(CallerError::UnknownResource { .. })) = &found {
+                    self.note_hidden(whose, Act::Subscribe, uri);
+                }
+                vec![found?]
             }
         };
         if candidates.is_empty() {
@@ -113,15 +122,30 @@ impl<S: Dispatcher + Sessions + 'static> Resolve<S> {
         candidates: Vec<DownstreamName>,
     ) -> Result<DownstreamName, Error> {
         let own = Subject::Resource { uri: uri.clone() };
+        // A call of its own, with notes of its own.
+        let notes: Arc<Notes> = Arc::default();
+        let exchange = Exchange {
+            wants_progress: false,
+            events: Arc::new(Silent),
+            notes: notes.clone(),
+            ..whose.exchange.clone()
+        };
         let call = Call {
             target: Target::Exposed { view: whose.view.clone(), subject: own.clone() },
             params: Params::empty(),
             follow_up: None,
             origin: None,
             caller: whose.caller.clone(),
-            exchange: whose.exchange.clone(),
+            exchange,
         };
-        let (downstream, outcome) = self.first(candidates, &own, &call).await?;
+        let (downstream, outcome) = match &self.reader {
+            Some(reader) => {
+                let outcome = reader.dispatch(call).await?;
+                let found = notes.found().downstream;
+                (found.filter(|downstream| candidates.contains(downstream)), outcome)
+            }
+            None => self.first(candidates, &own, &call).await?,
+        };
         abandon(&*self.inner, &outcome);
         let is_there = matches!(outcome, Outcome::Complete(_)) && !is_empty(&outcome);
         downstream.filter(|_| is_there).ok_or_else(|| resource_unknown(uri))

@@ -81,6 +81,16 @@ impl Tracked {
         has_it && listed.others.said[place(list)].is_none()
     }
 
+    /// Whether all that it offers stands on lists that were read, the same for everybody.
+    pub(crate) fn is_known_whole(&self) -> bool {
+        let listed = self.state();
+        let has_peer_without_resources =
+            listed.peer.as_ref().is_some_and(|peer| !peer.capabilities.contains("resources"));
+        let is_listed = listed.is_known && has_peer_without_resources;
+        drop(listed);
+        self.source.is_public && is_listed && !self.is_unread(ListKind::Prompts)
+    }
+
     /// For how long a list stays as it is shown, as far as the downstream says, and whether that is for one
     /// caller only. `None` if it has no such list.
     pub(crate) fn hints(&self, list: ListKind, now: Instant) -> Option<(Duration, bool)> {

@@ -119,10 +119,48 @@ async fn listed(scene: &Scene, list: ListKind, view: &View, caller: &Caller) -> 
 }
 
 async fn subscribe(scene: &Scene, world: &World, view: View, uri: &str) -> Result<(), Error> {
+    subscribe_noting(scene, world, view, uri).await.0
+}
+
+async fn subscribe_noting(
+    scene: &Scene,
+    world: &World,
+    view: View,
+    uri: &str,
+) -> (Result<(), Error>, Option<Decision>) {
     let (caller, updates) = (user(), Arc::new(Told::default()));
     let target = Target::Exposed { view, subject: resource(uri) };
     let resolve = Resolve::new(scene.catalog.clone(), world.clone());
-    resolve.subscribe(target, &caller, &exchange(&caller), updates).await.map(drop)
+    let exchange = exchange(&caller);
+    let result = resolve.subscribe(target, &caller, &exchange, updates).await.map(drop);
+    (result, exchange.notes.decision())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_watched_is_on_record() {
+    let rules = Words::of(&["allow * *", "deny * x:shut", "deny * *e__*", "deny * free:none"]);
+    let watched = |uri: &str| {
+        let mut script =
+            Script::tools(&[]).and(ListKind::Resources, &[&format!(r#"{{"uri":"{uri}","name":"n"}}"#)]);
+        script.capabilities =
+            script.capabilities.replace(r#""resources":{}"#, r#""resources":{"subscribe":true}"#);
+        script
+    };
+    let scripts = [("d", watched("x:shut")), ("e", watched("x:1"))];
+    let scene = Scene::built(scripts, |_| {}, |builder| builder.with_decider(rules.clone()));
+    scene.catalog.settled(ms(100)).await;
+    for (on, uri, decision, is_granted) in [
+        (View::All, "x:shut", Decision::Denied, false),
+        (view("d"), "x:shut", Decision::Denied, false),
+        (View::All, "free:none", Decision::Denied, false),
+        (View::All, "x:1", Decision::Allowed, true),
+        (view("e"), "x:1", Decision::Allowed, true),
+    ] {
+        // Nobody else has it.
+        let world = World::answering(vec![("d", failed(-32602)), ("e", failed(-32602))]);
+        let (result, noted) = subscribe_noting(&scene, &world, on.clone(), uri).await;
+        assert_eq!((result.is_ok(), noted), (is_granted, Some(decision)), "{uri} on {on:?}");
+    }
 }
 
 fn prompt_completion(name: &str) -> Subject {

@@ -511,6 +511,48 @@ async fn who_has_a_resource_watches_it_and_nobody_else() {
     assert_eq!(begun.elapsed(), ms(10_000));
 }
 
+/// Answers like a stack of stages around what resolves.
+struct Staged(Resolve<World>, Arc<Mutex<Vec<Call>>>);
+
+#[async_trait]
+impl Dispatcher for Staged {
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        self.1.lock().unwrap().push(call.clone());
+        self.0.dispatch(call).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_find_out_who_has_a_resource_it_is_read_like_a_client_reads_it() {
+    let mut watched = resources(&[], &[]);
+    watched.capabilities =
+        watched.capabilities.replace(r#""resources":{}"#, r#""resources":{"subscribe":true}"#);
+    let scene = Scene::start([("a", watched.clone()), ("b", watched)]);
+    scene.catalog.settled(ms(100)).await;
+    let found = complete(r#"{"contents":[{"uri":"free:1"}]}"#);
+    for (of_b, expected, heard) in [
+        (found, Ok(()), vec!["a", "b", "b"]),
+        (failed(-32602), Err(CallerError::UnknownResource { uri: "free:1".into() }.into()), vec!["a", "b"]),
+    ] {
+        let world = World::answering(vec![("a", failed(-32602)), ("b", of_b)]);
+        let reads = Arc::new(Mutex::new(Vec::new()));
+        let reader = Staged(Resolve::new(scene.catalog.clone(), world.clone()), reads.clone());
+        let resolve = Resolve::new(scene.catalog.clone(), world.clone()).with_reader(Arc::new(reader));
+        let target = Target::Exposed { view: View::All, subject: resource("free:1") };
+        let (caller, exchange) = (Caller::anonymous(), exchange(&Caller::anonymous()));
+        let result = resolve.subscribe(target, &caller, &exchange, Arc::new(Told::default())).await;
+        assert_eq!(result.map(drop), expected);
+        let asked: Vec<_> = world.heard().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(asked, heard);
+        let reads = reads.lock().unwrap();
+        let [read] = &reads[..] else { panic!("read once: {reads:?}") };
+        assert!(
+            matches!(&read.target, Target::Exposed { view: View::All, subject } if *subject == resource("free:1"))
+        );
+        assert!(!Arc::ptr_eq(&read.exchange.notes, &exchange.notes), "it is a call of its own");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_waits_with_one_that_nobody_listens_to_is_given_up() {
     let asks = |park: &str| {

@@ -74,6 +74,20 @@ impl Directory for LiveWorkflows {
         self.shared.directory.has_view(view)
     }
 
+    /// On a profile of which nothing else is left there may be workflows.
+    fn may_visit(&self, view: &View, caller: &Caller) -> bool {
+        let may_call = |workflow: &Arc<Workflow>| {
+            let decision = self.shared.directory.workflow(view, caller, &workflow.definition().name);
+            decision.is_some_and(Decision::is_allowed)
+        };
+        self.shared.directory.may_visit(view, caller)
+            || self.has_view(view) && self.offered().definitions.iter().any(may_call)
+    }
+
+    fn missing_scopes(&self, caller: &Caller, act: Act, names: &[&str]) -> Option<Vec<String>> {
+        self.shared.directory.missing_scopes(caller, act, names)
+    }
+
     fn generation(&self, view: &View) -> u64 {
         self.shared.directory.generation(view).saturating_add(self.replaced(view))
     }

@@ -37,7 +37,10 @@ impl Dispatcher for Runner {
         match offered.definitions.get(&name) {
             Some(_) => offered.calls.dispatch(call).await,
             // Only what has begun goes on.
-            None => outcome(self.shared.runs.resume(&name, call).await),
+            None => {
+                self.shared.check_scopes(&call.caller, &name)?;
+                outcome(self.shared.runs.resume(&name, call).await)
+            }
         }
     }
 }

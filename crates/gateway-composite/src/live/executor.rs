@@ -47,6 +47,7 @@ impl WorkflowExecutor for Executor {
             return Err(CallerError::UnknownTool { name: self.workflow.definition().name.to_string() }.into());
         }
         call.exchange.notes.decided(Decision::Allowed);
+        self.shared.check_scopes(&call.caller, &self.workflow.definition().name)?;
         let (view, caller, session) = (&View::All, &call.caller, &call.exchange.session);
         let tools = Arc::new(self.shared.outlook(view, caller, session).tools(&self.workflow));
         let executor = ComposerExecutor::with_runs(self.shared.runs.clone(), self.workflow.clone(), tools);

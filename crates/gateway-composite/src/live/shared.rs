@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use gateway_domain::{Caller, Directory, Dispatcher, SessionKey, View};
+use gateway_domain::{Act, Caller, CallerError, Directory, Dispatcher, Error, SessionKey, View};
 
 use super::availability::Outlook;
 use crate::decorator::Runs;
@@ -14,6 +14,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Whether the caller's token has the scopes for a workflow, by its own name: what its steps call needs none.
+    pub(super) fn check_scopes(&self, caller: &Caller, workflow: &str) -> Result<(), Error> {
+        match self.directory.missing_scopes(caller, Act::Call, &[workflow]) {
+            Some(scopes) => Err(CallerError::InsufficientScope { scopes }.into()),
+            None => Ok(()),
+        }
+    }
+
     /// A view of the catalogue as one caller's session sees it.
     pub(super) fn outlook<'a>(
         &'a self,

@@ -8,13 +8,14 @@ use std::{
     },
 };
 
-use gateway_domain::{Access, Act, Caller, Decision};
+use gateway_domain::{Access, Act, Caller, Decision, DownstreamName};
 
 use super::{
     compile::{Compiled, Rules},
     config::{Effect, PolicyConfig},
     fault::PolicyFaults,
-    pattern::Fit,
+    pattern::{Fit, Spelling, has_uri},
+    uri::spellings,
 };
 
 /// The rules at one time, and which of them are about whom. All are replaced together (P-20, P-54).
@@ -98,13 +99,44 @@ impl Snapshot {
             && self.rules(class).all(|rule| rule.effect == Effect::Allow)
     }
 
+    /// What has a URI is decided by every spelling of it: allowed if all are, denied if one is.
     pub(super) fn decide(&self, class: &Class, access: &Access<'_>) -> Decision {
-        if self.fits(class, Effect::Deny, access).any(|fit| fit != Fit::No) {
+        let decision = self.decide_as(class, access, Spelling::Told);
+        if !has_uri(access.act) || decision == Decision::Denied {
+            return decision;
+        }
+        let Some([_, strict, loose]) = spellings(access.name) else { return Decision::Denied };
+        let of = |name, spelling| self.decide_as(class, &Access { name, ..*access }, spelling);
+        match (decision, of(&strict, Spelling::Told), of(&loose, Spelling::Loose)) {
+            (Decision::Allowed, Decision::Allowed, Decision::Allowed) => Decision::Allowed,
+            (_, Decision::Denied, _) | (_, _, Decision::Denied) => Decision::Denied,
+            _ => Decision::DeniedByDefault,
+        }
+    }
+
+    /// Whether any rule could allow callers of the class anything of a downstream.
+    pub(super) fn may_use(&self, class: &Class, downstream: &DownstreamName) -> bool {
+        let list = class.key.lists.map(|at| &self.rules.lists[at]);
+        let rules = |effect| self.rules(class).filter(move |rule| rule.effect == effect);
+        let is_denied = list.is_some_and(|list| list.deny.cover(downstream))
+            || rules(Effect::Deny).any(|rule| rule.what.covers(downstream));
+        let may_be_allowed = || {
+            self.rules.default == Effect::Allow
+                || list.is_some_and(|list| list.allow.could_be_of(downstream))
+                || rules(Effect::Allow).any(|rule| rule.what.could_be_of(downstream))
+        };
+        !is_denied && may_be_allowed()
+    }
+
+    fn decide_as(&self, class: &Class, access: &Access<'_>, spelling: Spelling) -> Decision {
+        if self.fits(class, Effect::Deny, access, spelling).any(|fit| fit != Fit::No) {
             return Decision::Denied;
         }
         let is_pinned = || self.is_pinned(access);
         let allows = |fit| fit == Fit::Exact || fit == Fit::Wild && is_pinned();
-        if self.fits(class, Effect::Allow, access).any(allows) || self.rules.default == Effect::Allow {
+        if self.fits(class, Effect::Allow, access, spelling).any(allows)
+            || self.rules.default == Effect::Allow
+        {
             return Decision::Allowed;
         }
         Decision::DeniedByDefault
@@ -116,6 +148,7 @@ impl Snapshot {
         class: &'a Class,
         effect: Effect,
         access: &'a Access<'_>,
+        spelling: Spelling,
     ) -> impl Iterator<Item = Fit> + 'a {
         let lists = class.key.lists.map(|at| &self.rules.lists[at]);
         let list = lists.map(|lists| match effect {
@@ -123,9 +156,9 @@ impl Snapshot {
             Effect::Deny => &lists.deny,
         });
         let rules = self.rules(class).filter(move |rule| rule.effect == effect);
-        list.map(|list| list.fit(effect, access))
+        list.map(|list| list.fit(effect, access, spelling))
             .into_iter()
-            .chain(rules.map(move |rule| rule.what.fit(effect, access)))
+            .chain(rules.map(move |rule| rule.what.fit(effect, access, spelling)))
     }
 
     fn rules<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = &'a Compiled> + 'a {

@@ -1,7 +1,7 @@
 use std::sync::{Arc, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
-use gateway_domain::{Access, Caller, Decider, Decision};
+use gateway_domain::{Access, Caller, Decider, Decision, DownstreamName};
 
 use super::{
     class::Snapshot,
@@ -58,5 +58,11 @@ impl Decider for Policy {
         let current = self.current.load();
         let class = current.class(caller);
         (!current.is_unrestricted(&class)).then(|| class.number())
+    }
+
+    /// By the patterns alone, since they do not know what there is: they could be about a resource whatever its URI is.
+    fn may_use(&self, caller: &Caller, downstream: &DownstreamName) -> bool {
+        let current = self.current.load();
+        current.may_use(&current.class(caller), downstream)
     }
 }

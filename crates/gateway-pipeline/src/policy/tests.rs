@@ -3,6 +3,8 @@ mod decisions;
 mod faults;
 mod laws;
 mod stage;
+mod uris;
+mod use_of;
 
 use std::collections::BTreeMap;
 

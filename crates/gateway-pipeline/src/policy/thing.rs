@@ -1,10 +1,10 @@
 //! Conditions on what is to be done.
 
-use gateway_domain::{Access, Act, RawObject, Tool};
+use gateway_domain::{Access, Act, DownstreamName, RawObject, Tool};
 
 use super::{
     config::{Effect, Through},
-    pattern::{Fit, Globs, Names},
+    pattern::{Fit, Globs, Names, Spelling},
 };
 
 /// The conditions of one rule on what is to be done. Those on who does it have been looked at.
@@ -46,9 +46,26 @@ impl Methods {
 
 impl Thing {
     /// How the rule is about an access; without names, as a wildcard for all of them.
-    pub(super) fn fit(&self, effect: Effect, access: &Access<'_>) -> Fit {
-        let fit = self.names.as_ref().map_or(Fit::Wild, |names| names.fit(effect, access));
+    pub(super) fn fit(&self, effect: Effect, access: &Access<'_>, spelling: Spelling) -> Fit {
+        let fit = self.names.as_ref().map_or(Fit::Wild, |names| names.fit(effect, access, spelling));
         if fit != Fit::No && self.is_about(effect, access) { fit } else { Fit::No }
+    }
+
+    /// Whether the rule could be about something that a caller itself does with a downstream.
+    pub(super) fn could_be_of(&self, downstream: &DownstreamName) -> bool {
+        self.through != Some(Through::Composites)
+            && self.downstreams.as_ref().is_none_or(|globs| globs.matches(downstream.as_str()))
+            && self.names.as_ref().is_none_or(|names| names.could_be_of(downstream))
+    }
+
+    /// Whether the rule is about everything that a caller itself does with a downstream.
+    pub(super) fn covers(&self, downstream: &DownstreamName) -> bool {
+        self.through != Some(Through::Composites)
+            && self.methods.is_none()
+            && self.read_only.is_none()
+            && self.destructive.is_none()
+            && self.downstreams.as_ref().is_none_or(|globs| globs.matches(downstream.as_str()))
+            && self.names.as_ref().is_none_or(|names| names.cover(downstream))
     }
 
     fn is_about(&self, effect: Effect, access: &Access<'_>) -> bool {

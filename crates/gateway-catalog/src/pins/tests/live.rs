@@ -32,6 +32,18 @@ fn a_mode_decides_what_becomes_of_tools_that_are_not_as_they_were() {
 }
 
 #[test]
+fn what_the_operator_cannot_have_seen_is_admitted_until_it_is_another() {
+    let changed = tool(r#"{"name":"read"}"#);
+    for mode in [PinMode::Off, PinMode::Warn, PinMode::Quarantine] {
+        let pins = Pins::new(mode, lock(&[("files__read", READ)]));
+        assert!(pins.admits_own(&files(), "files__read", &tool(READ)), "{mode:?}");
+        assert!(pins.admits_own(&files(), "files__new", &tool(READ)), "{mode:?}");
+        let is_same = pins.admits_own(&files(), "files__read", &changed);
+        assert_eq!(is_same, mode != PinMode::Quarantine, "{mode:?}");
+    }
+}
+
+#[test]
 fn a_tool_under_the_name_of_another_is_not_it() {
     let pins = Pins::new(PinMode::Quarantine, lock(&[("files__read", READ)]));
     let web = DownstreamName::parse("web").unwrap();

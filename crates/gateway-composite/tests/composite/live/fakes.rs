@@ -11,10 +11,10 @@ use gateway_composite::{
     Composer, ComposerConfig, Definitions, LiveWorkflows, Workflow, WorkflowDefinition, WorkflowError,
 };
 use gateway_domain::{
-    Call, Caller, CallerError, Catalog, CatalogEntry, ClientCapabilities, Decision, Directory, Dispatcher,
-    DownstreamName, DownstreamState, DownstreamStatus, Era, Error, Exchange, Generations, ListKind, Offer,
-    OfferedTool, Origin, Outcome, Page, Params, ParkId, RawJson, RawObject, SessionCounts, SessionKey,
-    Sessions, Subject, Target, Tool, ToolRef, View,
+    Act, Call, Caller, CallerError, Catalog, CatalogEntry, ClientCapabilities, Decision, Directory,
+    Dispatcher, DownstreamName, DownstreamState, DownstreamStatus, Era, Error, Exchange, Generations,
+    ListKind, Offer, OfferedTool, Origin, Outcome, Page, Params, ParkId, RawJson, RawObject, SessionCounts,
+    SessionKey, Sessions, Subject, Target, Tool, ToolRef, View,
 };
 use tokio::sync::watch;
 
@@ -70,6 +70,10 @@ pub(super) struct State {
     pub(super) listed: usize,
     /// What the caller may not use: tools in steps, and workflows.
     pub(super) denied: Vec<&'static str>,
+    /// For what the caller lacks a scope.
+    pub(super) locked: Vec<&'static str>,
+    /// Where there is nothing for the caller.
+    pub(super) barred: Vec<View>,
     /// As a catalogue, it renders each page once.
     pages: HashMap<(String, bool), Page>,
 }
@@ -190,6 +194,15 @@ impl Directory for Shelves {
         };
         let is_denied = self.state().denied.contains(&name);
         is_on.then_some(if is_denied { Decision::Denied } else { Decision::Allowed })
+    }
+
+    fn may_visit(&self, view: &View, _: &Caller) -> bool {
+        self.has_view(view) && !self.state().barred.contains(view)
+    }
+
+    fn missing_scopes(&self, _: &Caller, _: Act, names: &[&str]) -> Option<Vec<String>> {
+        let is_locked = names.iter().any(|name| self.state().locked.contains(name));
+        is_locked.then(|| vec!["s".to_owned()])
     }
 
     fn flush(&self, _: Option<&DownstreamName>) -> usize {

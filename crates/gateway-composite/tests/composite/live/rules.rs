@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use gateway_domain::{
-    Call, Caller, Decision, Directory, Dispatcher, DownstreamName, Error, Grants, Incoming, ListKind,
-    Outcome, Subject, Target, TraceContext, View,
+    Act, Call, Caller, CallerError, Decision, Directory, Dispatcher, DownstreamName, Error, Grants, Incoming,
+    ListKind, Outcome, Subject, Target, TraceContext, View,
 };
 
 use super::{
@@ -153,4 +153,35 @@ async fn what_is_noted_of_a_step_is_noted_of_no_other_and_the_trace_goes_on() {
         assert_eq!(step.exchange.trace, trace);
         assert!(step.exchange.incoming.is_some_and(|its| Arc::ptr_eq(&its, &incoming)));
     }
+}
+
+#[tokio::test]
+async fn a_workflow_needs_the_scopes_of_its_own_name_and_none_of_its_steps() {
+    let lacking = CallerError::InsufficientScope { scopes: vec!["s".to_owned()] };
+    let world = World::new(&[("d__t", "")], &[&calling("w", &["d__t"]), &calling("v", &["d__u"])]);
+    world.shelves.state().locked = vec!["d__t"];
+    completed(world.call("w").await);
+    assert_eq!(world.calls.called().len(), 1);
+    world.calls.take();
+    world.shelves.state().locked = vec!["w", "v"];
+    refused(world.call("w").await, &lacking);
+    refused(world.call("v").await, &unknown("v"));
+    assert!(world.calls.called().is_empty());
+    assert!(listed(&world, &View::All).await.contains(&"w".to_owned()), "it stays listed");
+    assert_eq!(world.live.missing_scopes(&caller(), Act::Call, &["w"]), Some(vec!["s".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_profile_is_there_for_whom_a_workflow_on_it_is() {
+    let world = World::new(&[("d__t", "")], &[&calling("w", &["d__t"]), &calling("v", &["d__t"])]);
+    let d = View::Downstream(DownstreamName::parse("d").expect("a name"));
+    let nowhere = View::Downstream(DownstreamName::parse("nowhere").expect("a name"));
+    let visits = |views: &[&View]| -> Vec<bool> {
+        views.iter().map(|view| world.live.may_visit(view, &caller())).collect()
+    };
+    assert_eq!(visits(&[&View::All, &desk(), &d, &nowhere]), [true, true, true, false]);
+    world.shelves.state().barred = vec![desk(), d.clone()];
+    assert_eq!(visits(&[&desk(), &d]), [true, false], "`w` is on the profile");
+    world.shelves.state().denied = vec!["w"];
+    assert_eq!(visits(&[&desk(), &d]), [false, false]);
 }

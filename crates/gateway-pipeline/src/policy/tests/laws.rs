@@ -173,6 +173,16 @@ proptest! {
     }
 
     #[test]
+    fn who_may_do_something_with_a_downstream_may_use_it(
+        config in any_config(), caller in any_caller(), wish in any_wish(),
+    ) {
+        let policy = Policy::new(&config).unwrap();
+        if let (Some(downstream), None) = (&wish.downstream, &wish.origin) {
+            prop_assert!(!wish.decided(&policy, &caller).is_allowed() || policy.may_use(&caller, downstream));
+        }
+    }
+
+    #[test]
     fn pins_only_ever_take_away(config in any_config(), caller in any_caller(), wish in any_wish()) {
         let unpinned = PolicyConfig { pinned: None, ..config.clone() };
         let (with, without) = (decided(&config, &caller, &wish), decided(&unpinned, &caller, &wish));
