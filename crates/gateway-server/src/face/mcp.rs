@@ -55,7 +55,7 @@ impl Face {
         let (edge, streams, peer) = (self.edge.clone(), accept.events, Some(peer.addr));
         let visit = Visit { edge, rules, principal, caller, peer, view, streams, incoming, trace };
         let answered = serve(&visit, accept, request).await;
-        answered.map_err(|refusal| Denied { caller: Some(visit.caller), ..refusal.into() })
+        answered.map_err(|refusal| Denied { caller: Some(Box::new(visit.caller)), ..refusal.into() })
     }
 }
 
@@ -345,10 +345,8 @@ fn get(visit: &Visit, headers: &HeaderMap) -> Served {
         if id.number > journal.last() {
             return Err(Refusal::EventUnknown);
         }
-        let source = kept(visit, &session, journal.read_after(id.number));
-        let mut held = Held::default();
-        held.keep(session.enter());
-        return Ok(events(visit, source, held));
+        let Opened { reader, held } = listen::resumed(visit, &session, journal, id.number);
+        return Ok(events(visit, kept(visit, &session, reader), Held::stream(held)));
     }
     // What was never said nobody has read: no reason to end the stream that is read.
     if after.is_some_and(|id| id.number > session.outbox().last()) {

@@ -66,7 +66,7 @@ type Refusing = Result<Response<ResponseBody>, Denied>;
 pub(crate) struct Denied {
     refusal: Refusal,
     /// Who asked, if that was found out.
-    caller: Option<Caller>,
+    caller: Option<Box<Caller>>,
     /// Why, where clients are not told.
     code: Option<&'static str>,
 }
@@ -190,7 +190,7 @@ impl Face {
         let answer = refusal.answer(gateway_domain::Era::Modern, None);
         self.edge.metrics.refused(answer.kind);
         let reason = code.unwrap_or(answer.kind);
-        record(&self.edge.ports, caller.as_ref(), Some(peer.addr), (None, None), reason);
+        record(&self.edge.ports, caller.as_deref(), Some(peer.addr), (None, None), reason);
         let mut response = message(rules, view, answer);
         if let Refusal::MethodNotAllowed { allow } | Refusal::SessionNotNamed { allow } = refusal {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));

@@ -6,15 +6,16 @@ use gateway_domain::Generations;
 use gateway_protocol::method;
 use tokio::task::JoinHandle;
 
-use super::Place;
+use super::{Expiry, Place};
 use crate::{
     edge::Phase,
     endpoint::{Payload, Visit},
     rescue::Refusal,
-    session::{InUse, PAUSE, Reader, Session},
+    session::{InUse, Journal, PAUSE, Reader, Session},
 };
 
-/// An open stream. It ends with the session or the gateway, or when another one takes its place.
+/// An open stream. It ends with the session, the gateway or the token it was opened with,
+/// or when another one takes its place.
 pub(crate) struct Opened {
     pub(crate) reader: Reader,
     /// To be held as long as it is read.
@@ -23,9 +24,9 @@ pub(crate) struct Opened {
 
 /// What an open stream takes.
 pub(crate) struct Holds {
-    _news: AbortOnDrop,
+    _task: AbortOnDrop,
     _in_use: InUse,
-    _place: Place,
+    _place: Option<Place>,
 }
 
 struct AbortOnDrop(JoinHandle<()>);
@@ -49,16 +50,28 @@ pub(crate) fn legacy(visit: &Visit, session: &Arc<Session>, after: Option<u64>) 
     let outbox = session.outbox();
     let reader = outbox.read_after(after.unwrap_or_else(|| outbox.last()));
     let news = AbortOnDrop(tokio::spawn(news(visit.clone(), session.clone(), reader.serial())));
-    Ok(Opened { reader, held: Holds { _news: news, _in_use: in_use, _place: place } })
+    Ok(Opened { reader, held: Holds { _task: news, _in_use: in_use, _place: Some(place) } })
+}
+
+/// Opens the stream of a call that goes on, after the event of this number.
+pub(crate) fn resumed(visit: &Visit, session: &Arc<Session>, journal: Arc<Journal>, after: u64) -> Opened {
+    let (reader, expiry) = (journal.read_after(after), Expiry::of(&visit.caller));
+    let serial = reader.serial();
+    let end = AbortOnDrop(tokio::spawn(async move {
+        expiry.passed().await;
+        journal.dismiss(serial);
+    }));
+    Opened { reader, held: Holds { _task: end, _in_use: session.enter(), _place: None } }
 }
 
 /// Tells of changes of the lists until the stream has to end.
 async fn news(visit: Visit, session: Arc<Session>, reader: u64) {
-    let mut ended = session.ended();
+    let (mut ended, expiry) = (session.ended(), Expiry::of(&visit.caller));
     tokio::select! {
         () = tell(&visit, &session) => {}
         _ = ended.wait_for(|ended| *ended) => {}
         () = visit.edge.reaches(Phase::Draining) => {}
+        () = expiry.passed() => {}
     }
     session.outbox().dismiss(reader);
 }

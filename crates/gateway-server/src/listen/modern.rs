@@ -32,7 +32,7 @@ const WATCH_TIME: Duration = Duration::from_secs(2);
 const WAITING: usize = 8;
 
 /// Opens a modern stream: the acknowledgement with what is granted, changes as they come, and a result
-/// when the gateway shuts down or the client's key is no longer good. With `entry` the client ends it by its
+/// when the gateway shuts down or the client's key or token is no longer good. With `entry` the client ends it by its
 /// id, which it gets no answer to.
 ///
 /// # Errors
