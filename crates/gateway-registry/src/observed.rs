@@ -331,6 +331,18 @@ impl DownstreamSession for Observed {
         result
     }
 
+    async fn subscribe_for(
+        &self,
+        uri: &str,
+        updates: Arc<dyn Updates>,
+        exchange: &Exchange,
+    ) -> Result<Subscription, Error> {
+        let request = self.begin();
+        let result = self.session.subscribe_for(uri, updates, exchange).await;
+        self.note(request, &result);
+        result
+    }
+
     fn attend(&self, client: Weak<dyn ClientLink>) {
         self.session.attend(client);
     }

@@ -298,7 +298,7 @@ where
 {
     let held = open(spot.clone(), purpose).await?;
     let ear = Arc::new(Ear { relay: relay.clone(), lost: Notify::new() });
-    let subscription = held.session().subscribe(&spot.uri, ear.clone()).await?;
+    let subscription = held.session().subscribe_for(&spot.uri, ear.clone(), &spot.exchange()).await?;
     Ok(Seat { _subscription: subscription, lease: (*held).clone().rest(), ear })
 }
 

@@ -51,6 +51,7 @@ mod memory;
 mod mirror;
 mod pace;
 mod proof;
+mod readers;
 mod refusal;
 mod session;
 mod sse;

@@ -4,7 +4,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use gateway_domain::{self as domain, ClientCapabilities, DownstreamFault, Era, Execution};
+use gateway_domain::{self as domain, ClientCapabilities, DownstreamFault, Era, Execution, SessionProfile};
 use gateway_protocol::{
     Answer, Response, Revision, client, code,
     headers::{METHOD, PROTOCOL_VERSION, SESSION},
@@ -37,7 +37,8 @@ pub(crate) struct Link {
     /// What came last with a request of the one client whose session it is. `None`: it is the gateway's own, or serves
     /// everybody.
     incoming: Option<Mutex<Arc<domain::Incoming>>>,
-    next_id: AtomicU64,
+    /// Shared with the links of readers: no two requests have one id.
+    next_id: Arc<AtomicU64>,
     /// The server has ended the session, or shown that it is another one by now.
     lost: AtomicBool,
     /// It has said that it does not have the session, so that there is nothing to end.
@@ -66,9 +67,37 @@ impl Link {
             headers.insert(name, value);
         }
         let [lost, disowned, closed] = [(); 3].map(|()| AtomicBool::new(false));
-        let next_id = AtomicU64::new(next_id);
+        let next_id = Arc::new(AtomicU64::new(next_id));
         let incoming = incoming.filter(|_| revision.era() == Era::Legacy).map(Mutex::new);
         Self { endpoint, revision, headers, incoming, next_id, lost, disowned, closed, hub, sse }
+    }
+
+    /// The same server for one caller of a modern session, who watches something there: everything that is asked is
+    /// asked in that caller's name.
+    pub(crate) fn of_reader(&self, incoming: &Arc<domain::Incoming>) -> Self {
+        let profile = SessionProfile {
+            era: Era::Modern,
+            capabilities: ClientCapabilities::none(),
+            incoming: Some(Arc::clone(incoming)),
+        };
+        let [lost, disowned, closed] = [(); 3].map(|()| AtomicBool::new(false));
+        Self {
+            endpoint: Arc::clone(&self.endpoint),
+            revision: self.revision,
+            headers: self.headers.clone(),
+            incoming: Some(Mutex::new(Arc::clone(incoming))),
+            next_id: Arc::clone(&self.next_id),
+            lost,
+            disowned,
+            closed,
+            hub: Hub::new(self.hub.peer.clone(), &profile),
+            sse: None,
+        }
+    }
+
+    /// Something else has come with a request of the client's whose this is.
+    pub(crate) fn renew(&self, incoming: &Arc<domain::Incoming>) {
+        self.incoming(Some(Arc::clone(incoming)));
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -100,7 +129,7 @@ impl Link {
 
     /// What came with the request that something is done for here: with this call if there is one, else with the last
     /// of the client whose session it is.
-    fn incoming(&self, call: Option<Arc<domain::Incoming>>) -> Option<Arc<domain::Incoming>> {
+    pub(crate) fn incoming(&self, call: Option<Arc<domain::Incoming>>) -> Option<Arc<domain::Incoming>> {
         let Some(last) = &self.incoming else { return call };
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = call.filter(|call| call.caller == last.caller) {

@@ -13,7 +13,7 @@ use tokio::{sync::OnceCell, task::JoinHandle};
 
 use crate::{
     deadline::Deadline, failure::Failure, going::Going, headers, inquiry::Ear, link::Link, listen,
-    mirror::mirror, sse, watches,
+    mirror::mirror, readers::Readers, sse, watches,
 };
 
 /// An open session to a remote server. Requests run side by side; each has an id of its own.
@@ -21,6 +21,7 @@ use crate::{
 /// A modern session is nothing but what both sides know of each other: it serves everybody.
 pub struct HttpSession {
     link: Arc<Link>,
+    readers: Arc<Readers>,
     /// The task that listens for what belongs to no request.
     listener: Mutex<Option<JoinHandle<()>>>,
     /// The lists whose changes were to be heard from the beginning.
@@ -33,6 +34,7 @@ impl HttpSession {
     pub(crate) fn new(link: Link) -> Self {
         Self {
             link: Arc::new(link),
+            readers: Arc::default(),
             listener: Mutex::new(None),
             lists: OnceLock::new(),
             ended: OnceCell::new(),
@@ -129,6 +131,7 @@ impl Session for HttpSession {
     /// If the future is dropped, the next close begins anew.
     async fn close(&self) {
         self.link.close();
+        self.readers.close();
         let end = || async {
             if let Some(listener) = self.stop_listening() {
                 // Aborted, so it ends at its next await.
@@ -188,7 +191,23 @@ impl DownstreamSession for HttpSession {
 
     async fn subscribe(&self, uri: &str, updates: Arc<dyn Updates>) -> Result<Subscription, Error> {
         self.listen(Vec::new());
-        watches::watch(&self.link, uri, updates).await
+        watches::watch(&self.link, uri, updates, Ear::Nobody).await
+    }
+
+    async fn subscribe_for(
+        &self,
+        uri: &str,
+        updates: Arc<dyn Updates>,
+        exchange: &Exchange,
+    ) -> Result<Subscription, Error> {
+        let Some(incoming) = &exchange.incoming else { return self.subscribe(uri, updates).await };
+        let credentials = self.link.endpoint.config.credentials.as_ref();
+        let is_per_caller = credentials.is_some_and(|credentials| credentials.is_per_caller());
+        if self.link.era() == Era::Modern && is_per_caller {
+            return self.readers.watch(&self.link, uri, updates, incoming).await;
+        }
+        self.listen(Vec::new());
+        watches::watch(&self.link, uri, updates, Ear::Reader(incoming)).await
     }
 
     fn attend(&self, client: Weak<dyn ClientLink>) {

@@ -6,14 +6,16 @@ use std::{
     },
 };
 
-use gateway_domain::{CallerError, DownstreamFault, Era, Error, RawJson, RawObject, Subscription, Updates};
+use gateway_domain::{
+    CallerError, DownstreamFault, Era, Error, Incoming, RawJson, RawObject, Subscription, Updates,
+};
 use gateway_protocol::{Answer, client, code, meta, method};
 use tokio::{
     sync::{Mutex as AsyncMutex, watch},
     time::timeout,
 };
 
-use crate::link::Link;
+use crate::{inquiry::Ear, link::Link};
 
 /// The resources that are watched in a session, and who hears of each.
 pub(crate) struct Watches {
@@ -170,11 +172,12 @@ pub(crate) fn without_stream(params: RawObject) -> RawObject {
     RawObject::try_from(edit.finish()).unwrap_or(params)
 }
 
-/// Watches a resource until the guard inside is dropped.
+/// Watches a resource until the guard inside is dropped; `ear` says for whom a legacy server is told to tell of it.
 pub(crate) async fn watch(
     link: &Arc<Link>,
     uri: &str,
     updates: Arc<dyn Updates>,
+    ear: Ear<'_>,
 ) -> Result<Subscription, Error> {
     if !link.hub.peer.may_have_subscriptions() {
         return Err(CallerError::UnknownMethod { method: method::SUBSCRIBE.to_owned() }.into());
@@ -184,21 +187,22 @@ pub(crate) async fn watch(
     }
     let uri = Arc::<str>::from(uri);
     let number = link.hub.watches.add(&uri, updates, link.endpoint.config.max_subscriptions)?;
-    let watch = Watch { link: Arc::downgrade(link), uri: Arc::clone(&uri), number };
+    let incoming = ear.incoming();
+    let watch = Watch { link: Arc::downgrade(link), uri: Arc::clone(&uri), number, incoming };
     match link.era() {
-        Era::Legacy => tell(link, &uri).await?,
+        Era::Legacy => tell(link, &uri, ear).await?,
         Era::Modern => wait_for_grant(link, &uri).await?,
     }
     Ok(Subscription::new(watch))
 }
 
 /// Has a legacy server tell of the resource, unless it does already.
-async fn tell(link: &Arc<Link>, uri: &Arc<str>) -> Result<(), Error> {
+async fn tell(link: &Arc<Link>, uri: &Arc<str>, ear: Ear<'_>) -> Result<(), Error> {
     let mut told = link.hub.watches.told.lock().await;
     if told.contains(uri) {
         return Ok(());
     }
-    let answered = link.request(method::SUBSCRIBE, client::watch_params(uri)).await;
+    let answered = link.request_for(method::SUBSCRIBE, client::watch_params(uri), ear).await;
     Err(match answered.map(|response| response.answer) {
         Ok(Answer::Result(_)) => {
             // Not before: whoever gives up meanwhile leaves it to the next to ask.
@@ -239,6 +243,8 @@ struct Watch {
     link: Weak<Link>,
     uri: Arc<str>,
     number: u64,
+    /// Whose it is, if it is not the gateway's own.
+    incoming: Option<Arc<Incoming>>,
 }
 
 impl Drop for Watch {
@@ -248,14 +254,15 @@ impl Drop for Watch {
         if !last || link.era() == Era::Modern || !link.is_open() {
             return;
         }
-        let (teller, uri) = (Arc::clone(&link), Arc::clone(&self.uri));
+        let (teller, uri, incoming) = (Arc::clone(&link), Arc::clone(&self.uri), self.incoming.take());
         link.endpoint.errand(async move {
             let watches = &teller.hub.watches;
             let mut told = watches.told.lock().await;
             // Somebody may have come meanwhile.
             if !watches.is_watched(&uri) && told.remove(&uri) {
                 // A server that does not hear it tells in vain, no more.
-                let _ = teller.request(method::UNSUBSCRIBE, client::watch_params(&uri)).await;
+                let ear = incoming.as_ref().map_or(Ear::Nobody, Ear::Reader);
+                let _ = teller.request_for(method::UNSUBSCRIBE, client::watch_params(&uri), ear).await;
             }
         });
     }

@@ -62,6 +62,17 @@ pub trait DownstreamSession: Session {
         Err(InternalError { what: "a session that cannot watch resources was asked to" }.into())
     }
 
+    /// As [`Self::subscribe`], for the caller of this exchange, whom a downstream that is proved to who calls it has to
+    /// know. By default the resource is the same for everybody.
+    async fn subscribe_for(
+        &self,
+        uri: &str,
+        updates: Arc<dyn Updates>,
+        _exchange: &Exchange,
+    ) -> Result<Subscription, Error> {
+        self.subscribe(uri, updates).await
+    }
+
     /// Says whose session this is, if it is one client's own: who hears what the downstream says outside any call,
     /// and whose roots it is told. Nobody's until then; then what it asks outside a call is refused.
     fn attend(&self, _client: Weak<dyn ClientLink>) {}

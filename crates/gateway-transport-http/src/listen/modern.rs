@@ -198,7 +198,8 @@ async fn begin(
 async fn open(link: &Link, lists: &[ListKind], uris: &[Arc<str>]) -> Result<Stream, Failure> {
     let params = client::listen_params(&link.hop(&ClientCapabilities::none()), lists, uris);
     let message = write::request(&RequestId::from(link.next_id()), method::LISTEN, &params);
-    let sent = link.endpoint.send(Method::POST, link.headers_for(method::LISTEN), message.into(), None);
+    let (headers, incoming) = (link.headers_for(method::LISTEN), link.incoming(None));
+    let sent = link.endpoint.send(Method::POST, headers, message.into(), incoming.as_deref());
     let (head, body) = sent.await?.into_parts();
     if head.status.is_success() && form(&head.headers) == Form::Events {
         let events = EventStream::new(body, link.endpoint.config.max_message_bytes);

@@ -12,7 +12,7 @@ use gateway_testkit::{Profile, http::HttpFake};
 use gateway_transport_http::HttpSession;
 use http::{HeaderName, HeaderValue};
 
-use crate::support::{factory, fault, params, profile, quiet};
+use crate::support::{Exchanged, Heard, Wire, eventually, factory, fault, params, profile, quiet};
 
 /// Sends the name of whom a request is made for and how often it was refused, and does as it is told otherwise.
 #[derive(Debug, Default)]
@@ -22,6 +22,7 @@ struct Scripted {
     lacking: Mutex<Vec<CredentialError>>,
     reaction: Option<Reaction>,
     refusals: Mutex<Vec<String>>,
+    is_per_caller: bool,
 }
 
 impl Scripted {
@@ -64,6 +65,10 @@ impl Credentials for Scripted {
         self.refusals.lock().unwrap().push(text);
         Ok(self.reaction.unwrap_or(Reaction::GiveUp))
     }
+
+    fn is_per_caller(&self) -> bool {
+        self.is_per_caller
+    }
 }
 
 async fn open(
@@ -71,7 +76,15 @@ async fn open(
     credentials: &Arc<Scripted>,
     profile: &SessionProfile,
 ) -> Result<HttpSession, Error> {
-    let (factory, _) = factory(&fake.url(), |config| {
+    open_at(&fake.url(), credentials, profile).await
+}
+
+async fn open_at(
+    url: &str,
+    credentials: &Arc<Scripted>,
+    profile: &SessionProfile,
+) -> Result<HttpSession, Error> {
+    let (factory, _) = factory(url, |config| {
         config.credentials = Some(credentials.clone());
         config.headers = vec![("Authorization".into(), "configured".into()), ("X-Other".into(), "o".into())];
     });
@@ -251,4 +264,110 @@ async fn a_call_says_where_it_stands_in_its_trace() {
         assert!(with.body.contains(r#""tracestate":"a=1""#), "{}", with.body);
         assert!(!without.headers.contains_key("traceparent") && !without.body.contains("traceparent"));
     }
+}
+
+const WATCHED: &str = r#"{"resources":{"subscribe":true}}"#;
+
+fn each_its_own() -> Arc<Scripted> {
+    Arc::new(Scripted { is_per_caller: true, ..Scripted::default() })
+}
+
+/// Begins a modern stream that grants this resource.
+async fn granting(wire: &mut Wire, uri: &str) -> Exchanged {
+    let mut stream = wire.next().await;
+    stream.stream().await;
+    stream
+        .event(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"notifications":{{"resourceSubscriptions":["{uri}"]}}}}}}"#
+        ))
+        .await;
+    stream
+}
+
+fn updated(uri: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{uri}","_meta":{{"io.modelcontextprotocol/subscriptionId":1}}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn each_caller_watches_at_a_modern_server_in_its_own_name() {
+    let (mut wire, credentials) = (Wire::modern(WATCHED).await, each_its_own());
+    let session = open_at(&wire.url(), &credentials, &opened_for(Era::Modern, "ann")).await.unwrap();
+    let session = Arc::new(session);
+    let watch = |name: &'static str, uri: &'static str| {
+        let (session, heard) = (session.clone(), Arc::<Heard>::default());
+        let told = heard.clone();
+        let watching = tokio::spawn(async move { session.subscribe_for(uri, told, &of(name)).await });
+        (watching, heard)
+    };
+    let (watching, ann) = watch("ann", "a:1");
+    let mut anns = granting(&mut wire, "a:1").await;
+    assert!(anns.is("authorization: ann 0") && anns.is(r#"["a:1"]"#), "{}", anns.request);
+    let first = watching.await.unwrap().unwrap();
+    let (watching, bob) = watch("bob", "a:1");
+    let mut bobs = granting(&mut wire, "a:1").await;
+    assert!(bobs.is("authorization: bob 0"), "{}", bobs.request);
+    let other = watching.await.unwrap().unwrap();
+    // What one is told the other may not know.
+    anns.event(&updated("a:1")).await;
+    eventually("the update", || ann.all() == [r#"{"uri":"a:1"}"#]).await;
+    bobs.event(&updated("a:1")).await;
+    bobs.event(&updated("a:1")).await;
+    eventually("the updates", || bob.all().len() == 2).await;
+    assert_eq!(ann.all().len(), 1);
+    // More of the same caller's is on the same stream, with the rest.
+    let (watching, _) = watch("ann", "b:2");
+    let mut more = wire.next().await;
+    assert!(more.is("authorization: ann 0") && more.is("a:1") && more.is("b:2"), "{}", more.request);
+    more.stream().await;
+    more.event(r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1","b:2"]}}}"#).await;
+    let second = watching.await.unwrap().unwrap();
+    anns.gone().await;
+    // With its last watch a caller's stream ends, and nobody else's.
+    drop(other);
+    bobs.gone().await;
+    more.event(&updated("a:1")).await;
+    eventually("the update", || ann.all().len() == 2).await;
+    drop((first, second));
+    more.gone().await;
+    session.close().await;
+}
+
+#[tokio::test]
+async fn who_has_no_credentials_is_told_so_and_watches_nothing() {
+    let (wire, credentials) = (Wire::modern(WATCHED).await, each_its_own());
+    let session = open_at(&wire.url(), &credentials, &profile(Era::Modern)).await.unwrap();
+    credentials.lacking.lock().unwrap().push(CredentialError::Unavailable { reason: "log in".into() });
+    let made = session.subscribe_for("a:1", Arc::<Heard>::default(), &of("ann")).await;
+    let (text, execution) = fault(made.unwrap_err());
+    assert!(text.contains("log in") && execution == Execution::NotStarted, "{text}");
+    assert_eq!(wire.count("subscriptions/listen"), 0);
+}
+
+#[tokio::test]
+async fn who_watches_loses_it_when_the_session_is_closed() {
+    let (mut wire, credentials) = (Wire::modern(WATCHED).await, each_its_own());
+    let session = open_at(&wire.url(), &credentials, &profile(Era::Modern)).await.unwrap();
+    let session = Arc::new(session);
+    let heard = Arc::<Heard>::default();
+    let (watcher, told) = (session.clone(), heard.clone());
+    let watching = tokio::spawn(async move { watcher.subscribe_for("a:1", told, &of("ann")).await });
+    let stream = granting(&mut wire, "a:1").await;
+    let _watch = watching.await.unwrap().unwrap();
+    session.close().await;
+    stream.gone().await;
+    eventually("the loss", || heard.all() == ["lost"]).await;
+}
+
+#[tokio::test]
+async fn a_legacy_server_is_told_to_watch_in_the_name_of_who_wants_it() {
+    let (wire, credentials) = (Wire::legacy(WATCHED).await, each_its_own());
+    let session = open_at(&wire.url(), &credentials, &profile(Era::Legacy)).await.unwrap();
+    let watch = session.subscribe_for("a:1", Arc::<Heard>::default(), &of("ann")).await.unwrap();
+    let is_anns = |method: &str| wire.last(method).contains("authorization: ann 0");
+    assert!(is_anns("resources/subscribe"));
+    drop(watch);
+    wire.sees("resources/unsubscribe").await;
+    assert!(is_anns("resources/unsubscribe"));
 }

@@ -133,7 +133,7 @@ const REFUSED: &[(&str, &[&str])] = &[
         "{\"servers\": {\"a\": {}},\n\"listen\": \"127.0.0.1:1\"}",
         &[
             "m.json: no downstreams are configured; hint: add [downstreams.NAME] with command = [\"…\"], url = \"…\" or openapi = \"…\"",
-            "m.json:1: servers: unknown key `servers`; hint: known here: listen, names, clients, allowed_hosts, allowed_origins, allow_unauthenticated, shutdown_grace, http2, cancel_on_disconnect, admin, log, reload, limits, lists, questions, runs, workflows, extensions, downstreams, public_url, key_header, policy, oauth, audit, redaction, rates, pins, profiles, tls, telemetry, login",
+            "m.json:1: servers: unknown key `servers`; hint: known here: listen, names, clients, allowed_hosts, allowed_origins, allow_unauthenticated, shutdown_grace, http2, cancel_on_disconnect, admin, log, reload, limits, lists, questions, runs, workflows, extensions, downstreams, profiles, public_url, key_header, policy, oauth, audit, redaction, rates, pins, tls, telemetry, login",
         ],
     ),
     (
