@@ -139,13 +139,16 @@ fn tokens(config: &Config, oauth: &Oauth, verifier: Arc<dyn TokenVerifier>) -> O
 
 /// What tools, prompts and resources need, by what they are once that is known, whatever they were called.
 pub(crate) fn required_scopes(config: &Config) -> RequiredScopes {
-    let by_name = config.security.oauth.iter().flat_map(|oauth| &oauth.required.tools);
-    let rule = |(name, scopes): (&String, &Vec<String>)| Required {
-        names: vec![name.clone()],
-        scopes: scopes.clone(),
-        ..Required::default()
-    };
-    RequiredScopes::new(&by_name.map(rule).collect::<Vec<_>>())
+    let Some(oauth) = &config.security.oauth else { return RequiredScopes::default() };
+    let required = &oauth.required;
+    let rule = |scopes: &Vec<String>| Required { scopes: scopes.clone(), ..Required::default() };
+    let by_method = required.methods.iter();
+    let by_method =
+        by_method.map(|(method, scopes)| Required { methods: vec![method.clone()], ..rule(scopes) });
+    let by_name = required.tools.iter();
+    let by_name = by_name.map(|(name, scopes)| Required { names: vec![name.clone()], ..rule(scopes) });
+    let rules: Vec<_> = std::iter::once(rule(&required.always)).chain(by_method).chain(by_name).collect();
+    RequiredScopes::new(&rules)
 }
 
 /// The paths with a resource of their own.

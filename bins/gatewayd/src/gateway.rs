@@ -14,8 +14,7 @@ use gateway_server::Ports;
 use crate::{
     config,
     decisions::{Decisions, Users},
-    edge,
-    offer, outgoing,
+    edge, offer, outgoing,
     staged::Staged,
     topology::{Parts, Topology},
     workflows::{self, Workflows},
@@ -80,10 +79,13 @@ impl Gateway {
             .with_scopes(Arc::new(edge::required_scopes(config)))
             .start()?;
         let decided = decisions.decided(Arc::new(manager.clone()));
-        let resolve = Arc::new(Resolve::new(catalog.clone(), Staged::new(decided, manager.clone())));
+        let resolve = Arc::new(Resolve::new(catalog.clone(), Staged::new(decided.clone(), manager.clone())));
         let workflows = Workflows::of(&config.workflows);
         workflows.warn();
-        let composer = Composer::new(workflows::composer_config(config), decisions.observed(resolve.clone()))
+        let recorded = decisions.observed(resolve.clone());
+        let watched = Staged::new(decided, manager.clone());
+        let subscriptions = Resolve::new(catalog.clone(), watched).with_reader(recorded.clone());
+        let composer = Composer::new(workflows::composer_config(config), recorded)
             .with_sessions(Arc::new(manager.clone()))
             .with_observer(Arc::new(LogObserver));
         let offered = LiveWorkflows::new(
@@ -97,7 +99,8 @@ impl Gateway {
         .with_stages(|runs| decisions.decided(runs));
         let dispatcher = decisions.observed(Arc::new(offered.clone()));
         let topology = Topology::new(manager, catalog.clone(), offered.clone(), parts, decisions, pins);
-        Ok(Self { catalog, offered, workflows, dispatcher, subscriptions: resolve, topology })
+        let subscriptions = Arc::new(subscriptions);
+        Ok(Self { catalog, offered, workflows, dispatcher, subscriptions, topology })
     }
 
     /// What a face needs of it.

@@ -54,15 +54,22 @@ impl Redacting {
             known.fold(redacted.value.edit(), |edit, (member, value)| edit.set(member, value.as_bytes()));
         RawObject::try_from(edit.finish()).ok()
     }
+
+    fn without_secrets(&self, tool: Tool) -> Tool {
+        match self.redacted(tool.definition()) {
+            Some(definition) => tool.redefined(definition),
+            None => tool,
+        }
+    }
 }
 
 impl Screen for Redacting {
     fn tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
-        let tool = self.screening.tool(downstream, exposed, tool)?;
-        match self.redacted(tool.definition()) {
-            Some(definition) => Some(tool.redefined(definition)),
-            None => Some(tool),
-        }
+        Some(self.without_secrets(self.screening.tool(downstream, exposed, tool)?))
+    }
+
+    fn own_tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
+        Some(self.without_secrets(self.screening.own_tool(downstream, exposed, tool)?))
     }
 
     fn entry(&self, downstream: &DownstreamName, list: ListKind, entry: RawObject) -> Option<RawObject> {

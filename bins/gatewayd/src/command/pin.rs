@@ -24,17 +24,16 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let listed = with_gateway(Gateway::start(&unpinned(config), Users::Operator)?, stop, async |gateway| {
         gateway.catalog.settled(patience(config)).await;
-        (gateway.catalog.lock(), gateway.catalog.downstreams())
+        (gateway.catalog.whole_lock().await, gateway.catalog.downstreams())
     });
-    let Some((found, downstreams)) = listed.await else { return Ok(ExitCode::from(FAILED)) };
+    let Some(((found, unread), downstreams)) = listed.await else { return Ok(ExitCode::from(FAILED)) };
     let pins = &config.security.pins;
-    let missing: Vec<_> = downstreams.iter().filter(|status| !check::is_good(status)).collect();
+    let is_missing = |status: &&DownstreamStatus| !check::is_good(status) || unread.contains(&status.name);
+    let missing: Vec<_> = downstreams.iter().filter(is_missing).collect();
     let current = with_missing(&pins.accepted, found, &missing);
     let changes = diff(&pins.accepted, &current);
     changes.iter().try_for_each(print)?;
-    missing
-        .iter()
-        .for_each(|status| say(format_args!("{}; its tools stay as they are", check::sentence(status))));
+    missing.iter().for_each(|status| say(format_args!("{}; its tools stay as they are", reason(status))));
     let path = pins.lock.as_path();
     if changes.is_empty() && path.exists() {
         say(format_args!("{} is up to date: {} tools", path.display(), current.len()));
@@ -67,6 +66,13 @@ fn with_missing(accepted: &Lock, found: Lock, missing: &[&DownstreamStatus]) -> 
     let kept = accepted.iter().filter(|(_, tool)| is_missing(tool));
     let found = found.iter().filter(|(_, tool)| !is_missing(tool));
     Lock::new(kept.chain(found).map(|(name, tool)| (name.to_owned(), tool.clone())))
+}
+
+fn reason(status: &DownstreamStatus) -> String {
+    match check::is_good(status) {
+        true => format!("downstream `{}` shows its tools only to its callers", status.name),
+        false => check::sentence(status),
+    }
 }
 
 /// Asks at the terminal.
