@@ -193,3 +193,33 @@ async fn secrets_that_come_with_a_reload_are_known_at_once_and_old_ones_stay_so(
     until("the records", &serving, async || records().matches("note://").count() == 2).await;
     assert!(!records().contains("secret-of") && records().contains("note://[REDACTED]"), "{}", records());
 }
+
+/// A program that answers every call with the same number, as such and in a text.
+const COUNTS: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
+  case $line in
+    *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"t\",\"version\":\"1\"}}}" ;;
+    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"count\",\"inputSchema\":{\"type\":\"object\"}}]}}" ;;
+    *'"tools/call"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"1234567890123\"}],\"structuredContent\":{\"n\":1234567890123,\"l\":[true,1234567890123]}}}" ;;
+    *'"id"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"no\"}}" ;;
+  esac
+done
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_and_structure_stay_as_they_are() {
+    let values = "[redaction.values]\nnumber = \"1234567890123\"\nstructure = \"[true,123\"\n";
+    let server = format!("[downstreams.d]\ncommand = {}\n", toml(&["sh", "-c", COUNTS].map(str::to_owned)));
+    let folder = Folder::with(&format!("{values}{server}"));
+    let serving = Serving::start(&folder, &[]);
+    for speaks in eras() {
+        let client = at(&serving, "", speaks.clone()).await;
+        until("count", &serving, async || has(&client, "d__count").await).await;
+        let answer = call(&client, "d__count", r#"{"n":1234567890123}"#).await;
+        good(&answer);
+        let result = json(&answer.result().unwrap());
+        assert_eq!(result["content"][0]["text"], "[REDACTED]", "{}", answer.text);
+        assert!(answer.text.contains(r#"{"n":1234567890123,"l":[true,1234567890123]}"#), "{}", answer.text);
+    }
+}
