@@ -90,7 +90,7 @@ impl Gateway {
             .with_observer(Arc::new(LogObserver));
         let offered = LiveWorkflows::new(
             Arc::new(catalog.clone()),
-            resolve.clone(),
+            resolve,
             Arc::new(manager.clone()),
             composer,
             config.questions.time,
