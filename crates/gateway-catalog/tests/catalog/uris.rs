@@ -524,16 +524,16 @@ impl Dispatcher for Staged {
 
 #[tokio::test(start_paused = true)]
 async fn to_find_out_who_has_a_resource_it_is_read_like_a_client_reads_it() {
-    let mut watched = resources(&[], &[]);
-    watched.capabilities =
-        watched.capabilities.replace(r#""resources":{}"#, r#""resources":{"subscribe":true}"#);
-    let scene = Scene::start([("a", watched.clone()), ("b", watched)]);
-    scene.catalog.settled(ms(100)).await;
     let found = complete(r#"{"contents":[{"uri":"free:1"}]}"#);
     for (of_b, expected, heard) in [
         (found, Ok(()), vec!["a", "b", "b"]),
         (failed(-32602), Err(CallerError::UnknownResource { uri: "free:1".into() }.into()), vec!["a", "b"]),
     ] {
+        let mut watched = resources(&[], &[]);
+        watched.capabilities =
+            watched.capabilities.replace(r#""resources":{}"#, r#""resources":{"subscribe":true}"#);
+        let scene = Scene::start([("a", watched.clone()), ("b", watched)]);
+        scene.catalog.settled(ms(100)).await;
         let world = World::answering(vec![("a", failed(-32602)), ("b", of_b)]);
         let reads = Arc::new(Mutex::new(Vec::new()));
         let reader = Staged(Resolve::new(scene.catalog.clone(), world.clone()), reads.clone());
