@@ -83,6 +83,28 @@ pub trait Decider: Send + Sync {
     /// A number that callers share for whom all decisions are the same, so that what they are shown is worked out
     /// once. It is another one after the rules have changed. `None`: the caller may do everything.
     fn class(&self, caller: &Caller) -> Option<u64>;
+
+    /// Whether the caller could be allowed anything of a downstream, whatever that turns out to have. Where this is not
+    /// certain it is true. Pure as long as [`Self::class`] stays the same; never blocks.
+    fn may_use(&self, _caller: &Caller, _downstream: &DownstreamName) -> bool {
+        true
+    }
+}
+
+/// Which scopes something needs that is offered (RFC 6750 §3.1). Unlike what a [`Decider`] does not allow it is shown to
+/// those who lack them.
+pub trait ScopeRules: Send + Sync {
+    /// All scopes that are needed, if the caller's token lacks one; `None`: it lacks none, or the caller did not prove
+    /// itself with a token. The thing goes by all of these names, as [`Access::name`] has them, and each counts. Never
+    /// blocks.
+    fn missing(&self, caller: &Caller, act: Act, names: &[&str]) -> Option<Vec<String>>;
+}
+
+/// Nothing needs scopes.
+impl ScopeRules for Unrestricted {
+    fn missing(&self, _: &Caller, _: Act, _: &[&str]) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// Everybody may do everything: there are no rules.

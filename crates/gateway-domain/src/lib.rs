@@ -41,7 +41,7 @@ mod tool;
 mod trace;
 mod visit;
 
-pub use access::{Access, Act, Decider, Decision, Unrestricted};
+pub use access::{Access, Act, Decider, Decision, ScopeRules, Unrestricted};
 pub use call::{
     Call, Era, Event, EventSink, Exchange, LogLevel, Origin, Params, SessionKey, Silent, Target, View,
 };

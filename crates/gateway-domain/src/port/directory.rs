@@ -58,7 +58,7 @@ pub trait Directory: Send + Sync {
     /// that are still starting; of one that is not known yet everything is hoped for.
     async fn offer(&self, view: &View) -> Offer;
 
-    /// The same without what downstreams say of themselves of which the caller may use nothing.
+    /// The same without what is said of, and what is offered by, downstreams of which the caller may use nothing.
     async fn offer_to(&self, view: &View, _caller: &Caller) -> Offer {
         self.offer(view).await
     }
@@ -106,6 +106,18 @@ pub trait Directory: Send + Sync {
 
     /// Whether the view exists.
     fn has_view(&self, view: &View) -> bool;
+
+    /// Whether the view exists for a caller: one of which the rules leave the caller nothing is as good as not there.
+    /// Where that is not certain, as of a downstream that is not known yet, it does. Never blocks.
+    fn may_visit(&self, view: &View, _caller: &Caller) -> bool {
+        self.has_view(view)
+    }
+
+    /// The scopes that the caller's token lacks for something by any of its names on `/mcp`, as
+    /// [`crate::ScopeRules::missing`] has them.
+    fn missing_scopes(&self, _caller: &Caller, _act: Act, _names: &[&str]) -> Option<Vec<String>> {
+        None
+    }
 
     /// The view of a path: where no downstream has its name, the profile of that name, if there is one.
     fn profiled(&self, view: View) -> View {
