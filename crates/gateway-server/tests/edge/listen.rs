@@ -126,7 +126,9 @@ async fn what_the_rules_refuse_from_now_on_is_watched_no_longer() {
     // Those that stay are those of before, or have taken their place.
     until(|| server.world.watched.lock().unwrap().len() == 8).await;
     for stream in [&mut told, &mut listening] {
-        ["a:1", "a:2", "a:3"].map(|uri| server.world.update(uri, &format!(r#"{{"uri":"{uri}"}}"#)));
+        for uri in ["a:1", "a:2", "a:3"] {
+            server.world.update(uri, &format!(r#"{{"uri":"{uri}"}}"#));
+        }
         let heard = heard(stream).await.concat();
         let heard = ["a:1", "a:2", "a:3"].map(|uri| heard.contains(uri));
         assert_eq!(heard, [false, true, true], "the streams go on");

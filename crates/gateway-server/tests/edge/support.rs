@@ -253,6 +253,12 @@ impl Directory for World {
         matches!(view, View::All) || *view == View::Downstream(files()) || *view == desk()
     }
 
+    /// `lab` may use nothing of `files`.
+    fn may_visit(&self, view: &View, caller: &Caller) -> bool {
+        let is_hidden = *view == View::Downstream(files()) && caller.client_name() == Some("lab");
+        self.has_view(view) && !is_hidden
+    }
+
     fn generation(&self, _: &View) -> u64 {
         *self.generation.borrow()
     }
