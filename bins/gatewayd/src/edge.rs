@@ -168,7 +168,8 @@ fn client(client: &config::Client) -> ClientKey {
         Key::Plain(secret) => all.with_key(secret.expose()),
         Key::Digest(digest) => all.with_digest(*digest),
     });
-    client.certificates.iter().fold(with_keys, |all, digest| all.with_certificate(*digest))
+    let known = client.certificates.iter().fold(with_keys, |all, digest| all.with_certificate(*digest));
+    if client.metrics { known.with_metrics() } else { known }
 }
 
 fn tls(tls: &config::Tls) -> TlsConfig {

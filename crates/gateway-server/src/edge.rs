@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     auth::Principal,
     config::{BindError, Limits, ServerConfig},
+    endpoint::ask_again,
     in_flight::{Load, Visitors},
     metrics::Metrics,
     pages::Pages,
@@ -103,6 +104,8 @@ pub(crate) struct Edge {
     pub(crate) metrics: Metrics,
     /// Waited for by [`Self::reaches`].
     pub(crate) phase: watch::Sender<Phase>,
+    /// How often who may use what has become different.
+    pub(crate) rulings: watch::Sender<u64>,
     /// The number of the last request.
     pub(crate) requests: AtomicU64,
     /// Takes the events of calls whose client wants none.
@@ -122,6 +125,7 @@ impl Edge {
             bodies: Arc::new(Semaphore::new(kib)),
             metrics,
             phase: watch::Sender::new(Phase::Serving),
+            rulings: watch::Sender::new(0),
             requests: AtomicU64::new(0),
             silent: Arc::new(Silent),
             rules: ArcSwap::from_pointee(rules),
@@ -171,6 +175,15 @@ impl Edge {
         // With another key, or let in again meanwhile, it goes on with what it has.
         if !self.rules().authority.has(&principal.caller) {
             self.ports.sessions.end_caller(&principal.caller).await;
+        }
+    }
+
+    /// Has everybody who watches resources ask for them again.
+    pub(crate) fn rules_changed(self: &Arc<Self>) {
+        // In this order: who is not found in the table sees the number, and asks itself.
+        self.rulings.send_modify(|number| *number += 1);
+        for session in self.sessions.all().into_iter().filter(|session| session.watched().count() > 0) {
+            tokio::spawn(ask_again(self.clone(), session));
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) use self::{
     journal::{EventId, Journal, Reader},
     kept::keep,
     questions::{Questions, Unheard, Voice},
-    watch::{PAUSE, updates},
+    watch::{Grant, PAUSE, updates},
 };
 use self::{
     journal::{Bounds, Shelf},
@@ -361,8 +361,11 @@ impl SessionTable {
 
     /// Tells those who were asked to make a visit of this id that it is over.
     pub(crate) fn tell_of_visit(&self, id: &str) {
-        let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
-        sessions.iter().for_each(|session| session.tell_of_visit(id));
+        self.all().iter().for_each(|session| session.tell_of_visit(id));
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        locked(&self.sessions).values().cloned().collect()
     }
 
     /// Takes a session out.

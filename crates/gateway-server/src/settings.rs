@@ -40,6 +40,13 @@ impl Settings {
         self.edge.replace(config)
     }
 
+    /// Tells that who may use what has become different behind the [`Ports`](crate::Ports), once it has. Whoever watches
+    /// resources asks for them again: what is refused now, or is not granted within ten seconds, is watched no longer.
+    /// Returns at once. Must be called within a tokio runtime.
+    pub fn rules_changed(&self) {
+        self.edge.rules_changed();
+    }
+
     /// Whose key or token somebody has typed, by the rules as they are now; `None`: it is nobody's, or cannot be
     /// checked, or nobody has to prove anything. All keys are compared, in constant time; what is no key is asked about
     /// as a token for `/mcp`. Takes as long as the [`TokenVerifier`](gateway_domain::TokenVerifier) does; cancel-safe.

@@ -174,6 +174,9 @@ impl Reloader {
         self.take_on_rules(&config)?;
         if let Some(edge) = &self.settings {
             edge.replace(server).context("the configuration as it would be used")?;
+            if are_rules_others(&self.running, &config) {
+                edge.rules_changed();
+            }
         }
         if edge::is_closed(&self.running) && !edge::is_closed(&config) {
             tracing::warn!(
@@ -286,6 +289,11 @@ impl Reloader {
             settings.count_reload(applied);
         }
     }
+}
+
+/// Whether anybody may use something else than before.
+fn are_rules_others(old: &Config, new: &Config) -> bool {
+    old.security != new.security || decisions::policy_config(old) != decisions::policy_config(new)
 }
 
 fn look(files: Vec<PathBuf>) -> Looks {

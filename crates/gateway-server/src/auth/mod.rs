@@ -111,6 +111,14 @@ impl Authority {
         self.anonymous.is_none()
     }
 
+    /// Whether somebody may read what tells of everybody; where nobody has to prove anything, everybody may.
+    pub(crate) fn may_read_metrics(&self, principal: &Arc<Principal>) -> bool {
+        let is_known = |(client, known): &(ClientKey, Arc<Principal>)| {
+            client.reads_metrics() && Arc::ptr_eq(known, principal)
+        };
+        !self.is_closed() || self.clients.iter().any(is_known)
+    }
+
     /// The header for keys alone.
     pub(crate) fn key_header(&self) -> Option<&HeaderName> {
         self.key_header.as_ref()

@@ -13,6 +13,7 @@ pub struct ClientKey {
     name: String,
     keys: Vec<[u8; DIGEST]>,
     certificates: Vec<[u8; DIGEST]>,
+    metrics: bool,
 }
 
 impl ClientKey {
@@ -28,7 +29,7 @@ impl ClientKey {
 
     /// The client of this name, which has nothing yet to prove itself with.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), keys: Vec::new(), certificates: Vec::new() }
+        Self { name: name.to_owned(), keys: Vec::new(), certificates: Vec::new(), metrics: false }
     }
 
     /// Takes one more key.
@@ -50,6 +51,12 @@ impl ClientKey {
     pub fn with_certificate(mut self, digest: [u8; 32]) -> Self {
         self.certificates.push(digest);
         self
+    }
+
+    /// Lets it read the page of metrics, which tells of everybody, on the listener for clients.
+    #[must_use]
+    pub fn with_metrics(self) -> Self {
+        Self { metrics: true, ..self }
     }
 
     /// Reads a SHA-256 digest as 64 hexadecimal digits in either case, with or without colons between the bytes as
@@ -79,6 +86,11 @@ impl ClientKey {
         &self.name
     }
 
+    /// Whether it may read the page of metrics.
+    pub(crate) fn reads_metrics(&self) -> bool {
+        self.metrics
+    }
+
     /// Whether this is the digest of one of its keys. All are compared, each in constant time.
     pub(crate) fn has_key(&self, digest: &[u8; DIGEST]) -> bool {
         any_equal(&self.keys, digest)
@@ -99,6 +111,7 @@ impl ClientKey {
     pub(crate) fn join(&mut self, other: &Self) {
         self.keys.extend(&other.keys);
         self.certificates.extend(&other.certificates);
+        self.metrics |= other.metrics;
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) use self::{
     conversation::{Conversation, Speaker},
     task::required as tasks_required,
     visit::{Visit, record, trace},
+    watch::ask_again,
 };
 use crate::rescue::rescue;
 

@@ -1,7 +1,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use gateway_domain::{
-    Act, Caller, DoorRefusal, Incoming, NAMESPACE_SEPARATOR, Params, RawObject, SessionKey, State,
+    Act, Caller, DoorRefusal, Error, Incoming, NAMESPACE_SEPARATOR, Params, RawObject, SessionKey, State,
     TraceContext, View,
 };
 use gateway_protocol::{Request, method};
@@ -9,7 +9,7 @@ use gateway_protocol::{Request, method};
 use crate::{
     auth::Principal,
     edge::{Edge, Ports},
-    rescue::Refusal,
+    rescue::{Refusal, rescue},
     rules::Rules,
 };
 
@@ -60,6 +60,15 @@ impl Visit {
         let name = name.as_deref().map(|name| &name[..name.floor_char_boundary(RECORDED)]);
         let method = message.map(|(method, _)| &method[..method.floor_char_boundary(RECORDED)]);
         record(&self.edge.ports, Some(&self.caller), self.peer, (method, name), reason);
+    }
+
+    /// As [`Self::turned_away`], of one resource of those that a stream is asked for, if it is the caller's fault.
+    pub(crate) fn unwatched(&self, uri: &str, error: &Error) {
+        if matches!(error, Error::Caller(_)) {
+            let name = Some(&uri[..uri.floor_char_boundary(RECORDED)]);
+            let of = (Some(method::LISTEN), name);
+            record(&self.edge.ports, Some(&self.caller), self.peer, of, rescue(error).kind);
+        }
     }
 
     /// As [`Self::turned_away`], of a request.

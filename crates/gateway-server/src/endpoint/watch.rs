@@ -1,19 +1,24 @@
 //! `resources/subscribe` and `resources/unsubscribe`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gateway_domain::{CallerError, Error, Subject, Target};
 use gateway_protocol::Request;
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     Answer, Visit, failed, failed_towards, panicked,
     request::{Manner, uri},
 };
 use crate::{
+    edge::Edge,
     in_flight::{CatchUnwind, Panicked},
     rescue::Refusal,
-    session::{Session, updates},
+    session::{Grant, Session, updates},
 };
+
+/// How long all that a session watches may take to be granted again.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Watches a resource for a session. One that is watched already is so.
 pub(super) async fn subscribe(
@@ -54,11 +59,33 @@ async fn watch(
         Target::Exposed { view: visit.view.clone(), subject: Subject::Resource { uri: uri.clone() } };
     let (subscriptions, exchange) =
         (&visit.edge.ports.subscriptions, manner.exchange(visit, &request.params));
-    let caller = &visit.caller;
+    let (caller, ruling) = (&visit.caller, *visit.edge.rulings.borrow());
     let work = subscriptions.subscribe(target, caller, &exchange, updates(session));
     let subscription = CatchUnwind(work).await.unwrap_or_else(|Panicked| Err(panicked("a subscription")))?;
-    session.watched().keep(uri, subscription);
+    session.watched().keep(uri, Grant { subscription, caller: caller.clone(), exchange });
+    if *visit.edge.rulings.borrow() != ruling {
+        tokio::spawn(ask_again(visit.edge.clone(), session.clone()));
+    }
     Ok(())
+}
+
+/// Asks for all that a session watches by the rules as they are now, and lets go of what is not granted. What a
+/// downstream has no answer to now was found allowed, and stays. Dropping the future leaves the rest as it is.
+pub(crate) async fn ask_again(edge: Arc<Edge>, session: Arc<Session>) {
+    let until = Instant::now() + AGAIN;
+    for (uri, caller, exchange) in session.watched().asked() {
+        let subject = Subject::Resource { uri: uri.clone() };
+        let target = Target::Exposed { view: session.view().clone(), subject };
+        let subscribing = edge.ports.subscriptions.subscribe(target, &caller, &exchange, updates(&session));
+        match timeout_at(until, CatchUnwind(subscribing)).await {
+            Ok(Ok(Ok(subscription))) => session.watched().renew(&uri, subscription),
+            Ok(Ok(Err(Error::Downstream(_)))) => {}
+            _ => {
+                tracing::info!(%caller, "a resource is watched no longer: the rules have changed");
+                session.watched().leave(&uri);
+            }
+        }
+    }
 }
 
 /// Watches a resource no longer. One that is not watched is so already.

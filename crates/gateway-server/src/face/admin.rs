@@ -22,7 +22,7 @@ impl Face {
             Page::Metrics => {
                 // Names of downstreams and callers' habits are not for everybody (P-W7).
                 if self.serves != Serves::Admin {
-                    self.identify_client(rules, head)?;
+                    self.check_metrics(rules, head)?;
                 }
                 let mut response = text(StatusCode::OK, scrape(&self.edge));
                 let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);

@@ -52,10 +52,13 @@ impl Face {
         Ok(Identified { principal, caller, incoming })
     }
 
-    /// Whether a client of the configuration sends a request. Users with tokens are no operators.
-    pub(super) fn identify_client(&self, rules: &Rules, head: Head<'_>) -> Result<(), Denied> {
+    /// Whether somebody sends a request who may read the metrics. To those who are known and may not, there are none.
+    pub(super) fn check_metrics(&self, rules: &Rules, head: Head<'_>) -> Result<(), Denied> {
         match finding(rules, head)? {
-            Finding::Known(_) => Ok(()),
+            Finding::Known(principal) if rules.authority.may_read_metrics(&principal) => Ok(()),
+            Finding::Known(principal) => {
+                Err(Denied { caller: Some(Box::new(principal.caller.clone())), ..Refusal::NoSuchPath.into() })
+            }
             Finding::Token(_) | Finding::Unknown => Err(Refusal::Unauthorized.into()),
         }
     }

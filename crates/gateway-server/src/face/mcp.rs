@@ -62,7 +62,7 @@ impl Face {
 type Served = Result<Response<ResponseBody>, Refusal>;
 
 async fn serve(visit: &Visit, accept: Accept, request: Request<Incoming>) -> Served {
-    if !visit.edge.ports.directory.has_view(&visit.view) {
+    if !visit.edge.ports.directory.may_visit(&visit.view, &visit.caller) {
         return Err(Refusal::NoSuchPath);
     }
     visit.check_path()?;

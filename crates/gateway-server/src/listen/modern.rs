@@ -6,7 +6,8 @@ use std::{
 };
 
 use gateway_domain::{
-    CallerError, Era, Generations, JsonKind, RawJson, RawObject, Subject, Subscription, Target, Updates,
+    CallerError, Era, Error, Exchange, Generations, JsonKind, RawJson, RawObject, Subject, Subscription,
+    Target, Updates,
 };
 use gateway_protocol::{Request, RequestId, meta, method, write};
 use tokio::{
@@ -72,17 +73,26 @@ fn open(
     // Taken now, so that no change between here and the first look is missed.
     let seen = Seen::new(visit);
     let exchange = manner.exchange(visit, &request.params);
+    let mut rulings = visit.edge.rulings.subscribe();
     let visit = visit.clone();
     Ok(Conversation::new(move |speaker| async move {
         let over = over(&place);
         let stream = Stream { tag: Tag::new(&id), visit, speaker };
         let talk = async {
             let news = async {
-                let filter = stream.offered(filter, limit).await;
+                let mut filter = stream.offered(filter, limit).await;
                 let updates = Arc::new(Queue::new(stream.visit.edge.clone(), filter.resources.len()));
-                let (filter, _watched) = stream.watch(filter, &exchange, &updates).await;
+                let watched =
+                    std::mem::take(&mut filter.resources).into_iter().map(|uri| (uri, None)).collect();
+                let mut watched = stream.watch(watched, &exchange, &updates).await;
+                filter.resources = watched.iter().map(|(uri, _)| uri.clone()).collect();
                 stream.say(method::ACKNOWLEDGED, stream.tag.acknowledgement(&filter)).await;
-                tokio::join!(stream.lists(&filter, seen), stream.resources(&updates));
+                let again = async {
+                    while rulings.changed().await.is_ok() {
+                        watched = stream.watch(std::mem::take(&mut watched), &exchange, &updates).await;
+                    }
+                };
+                tokio::join!(stream.lists(&filter, seen), stream.resources(&updates), again);
             };
             tokio::select! {
                 () = news => {}
@@ -243,40 +253,46 @@ impl Stream {
         filter
     }
 
-    /// Watches resources; those that are not watched in time are not granted.
+    /// Watches resources, or asks again whether those that are watched still may be; gives those that are watched by
+    /// then. Where a downstream has no answer, what is watched stays so.
     async fn watch(
         &self,
-        mut filter: Filter,
-        exchange: &gateway_domain::Exchange,
+        resources: Vec<(String, Option<Subscription>)>,
+        exchange: &Exchange,
         updates: &Arc<Queue>,
-    ) -> (Filter, Vec<Subscription>) {
+    ) -> Vec<(String, Option<Subscription>)> {
         let mut watching = JoinSet::new();
-        for (place, uri) in filter.resources.iter().enumerate() {
+        for (place, (uri, _)) in resources.iter().enumerate() {
             let subject = Subject::Resource { uri: uri.as_str().into() };
             let target = Target::Exposed { view: self.visit.view.clone(), subject };
-            let (visit, exchange, updates) = (self.visit.clone(), exchange.clone(), updates.clone());
+            let (visit, updates) = (self.visit.clone(), updates.clone());
+            let exchange = Exchange { notes: Arc::default(), ..exchange.clone() };
             watching.spawn(async move {
                 let subscriptions = &visit.edge.ports.subscriptions;
                 let watched = subscriptions.subscribe(target, &visit.caller, &exchange, updates);
                 (place, watched.await)
             });
         }
-        let (mut granted, mut held) = (Vec::new(), Vec::new());
+        let mut answers: Vec<_> = resources.iter().map(|_| None).collect();
         let until = Instant::now() + WATCH_TIME;
         while let Ok(Some(watched)) = timeout_at(until, watching.join_next()).await {
             match watched {
-                Ok((place, Ok(subscription))) => {
-                    granted.push(place);
-                    held.push(subscription);
-                }
-                Ok((_, Err(error))) => tracing::debug!(%error, "a resource is not watched"),
+                Ok((place, answer)) => answers[place] = Some(answer),
                 Err(_) => tracing::error!("watching a resource panicked"),
             }
         }
-        granted.sort_unstable();
-        filter.resources =
-            granted.into_iter().map(|place| std::mem::take(&mut filter.resources[place])).collect();
-        (filter, held)
+        let kept = resources.into_iter().zip(answers).filter_map(|((uri, before), answer)| {
+            let now = match answer? {
+                Ok(subscription) => Some(subscription),
+                Err(error) => {
+                    tracing::debug!(%error, "a resource is not watched");
+                    self.visit.unwatched(&uri, &error);
+                    before.filter(|_| matches!(error, Error::Downstream(_)))
+                }
+            };
+            now.map(|subscription| (uri, Some(subscription)))
+        });
+        kept.collect()
     }
 
     /// Tells of lists that are others now, for ever.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_domain::{RawObject, Subscription, Updates};
+use gateway_domain::{Caller, Exchange, RawObject, Subscription, Updates};
 use gateway_protocol::{convert, method, write};
 use tokio::runtime::Handle;
 
@@ -17,13 +17,21 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// Different resources whose changes may wait to be told.
 const WAITING: usize = 256;
 
+/// A resource that is watched, and how it was asked for.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) subscription: Subscription,
+    pub(crate) caller: Caller,
+    pub(crate) exchange: Exchange,
+}
+
 /// What one session watches.
 #[derive(Debug, Default)]
 pub(crate) struct Watched(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    subscriptions: HashMap<Arc<str>, Subscription>,
+    subscriptions: HashMap<Arc<str>, Grant>,
     /// Changes that are to be told; empty while nothing is about to tell them.
     waiting: Vec<RawObject>,
     /// The session is over.
@@ -41,11 +49,32 @@ impl Watched {
     }
 
     /// Keeps a subscription. One that is there already stays, and this one ends.
-    pub(crate) fn keep(&self, uri: Arc<str>, subscription: Subscription) {
+    pub(crate) fn keep(&self, uri: Arc<str>, grant: Grant) {
         let mut state = self.state();
         if !state.ended {
-            state.subscriptions.entry(uri).or_insert(subscription);
+            state.subscriptions.entry(uri).or_insert(grant);
         }
+    }
+
+    /// How each was asked for.
+    pub(crate) fn asked(&self) -> Vec<(Arc<str>, Caller, Exchange)> {
+        let asked = |(uri, grant): (&Arc<str>, &Grant)| {
+            let exchange = Exchange { notes: Arc::default(), ..grant.exchange.clone() };
+            (uri.clone(), grant.caller.clone(), exchange)
+        };
+        self.state().subscriptions.iter().map(asked).collect()
+    }
+
+    /// Puts a subscription in the place of one that is still there.
+    pub(crate) fn renew(&self, uri: &str, subscription: Subscription) {
+        let mut state = self.state();
+        let old = state
+            .subscriptions
+            .get_mut(uri)
+            .map(|grant| std::mem::replace(&mut grant.subscription, subscription));
+        // Ended without the lock.
+        drop(state);
+        drop(old);
     }
 
     /// Ends a subscription, if it is there.

@@ -122,6 +122,23 @@ async fn without_a_known_key_nothing_is_told() {
 }
 
 #[tokio::test]
+async fn a_path_of_which_a_client_may_use_nothing_leads_nowhere() {
+    let server =
+        start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")])
+            .await;
+    let ask = |key: &str, path: &str| {
+        let host = format!("Host: {}\r\nAuthorization: Bearer {key}\r\n", server.addr);
+        let text = get(path, &host);
+        async { server.raw(&{ text }).await }
+    };
+    assert_eq!(ask("k-1", "/mcp/files").await.status, 405);
+    let (hidden, missing) = (ask("k-2", "/mcp/files").await, ask("k-2", "/mcp/nosuch").await);
+    assert_eq!((hidden.status, missing.status), (404, 404));
+    assert_eq!((hidden.head, hidden.body), (missing.head, missing.body));
+    assert_eq!(ask("k-2", "/mcp").await.status, 405);
+}
+
+#[tokio::test]
 async fn a_session_is_not_there_for_another_client() {
     let server =
         start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")])

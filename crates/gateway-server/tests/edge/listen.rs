@@ -105,6 +105,59 @@ async fn every_kind_that_is_offered_and_asked_for_is_told() {
 }
 
 #[tokio::test]
+async fn what_the_rules_refuse_from_now_on_is_watched_no_longer() {
+    let server = start(|_| {}).await;
+    server.world.offer_all();
+    let (modern, session) = (server.modern(), server.legacy("2025-11-25").await);
+    session.notify("notifications/initialized", "{}").await.unwrap();
+    let mut told = session.listen().await.unwrap();
+    for uri in ["a:1", "a:2", "a:3"] {
+        session.request("1", "resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#)).await.unwrap();
+    }
+    let filter = r#"{"notifications":{"resourceSubscriptions":["a:1","a:2","a:3"]}}"#;
+    let mut listening = modern.open("7", "subscriptions/listen", filter).await.unwrap();
+    listening.next().await.unwrap();
+    assert_eq!(server.world.watching(), 6);
+
+    server.world.refused.lock().unwrap().push("a:1");
+    server.world.down.lock().unwrap().push("a:2");
+    server.settings.rules_changed();
+    until(|| server.world.watching() == 4).await;
+    // Those that stay are those of before, or have taken their place.
+    until(|| server.world.watched.lock().unwrap().len() == 8).await;
+    for stream in [&mut told, &mut listening] {
+        for uri in ["a:1", "a:2", "a:3"] {
+            server.world.update(uri, &format!(r#"{{"uri":"{uri}"}}"#));
+        }
+        let heard = heard(stream).await.concat();
+        let heard = ["a:1", "a:2", "a:3"].map(|uri| heard.contains(uri));
+        assert_eq!(heard, [false, true, true], "the streams go on");
+    }
+    server.settings.rules_changed();
+    server.world.refused.lock().unwrap().clear();
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(server.world.watching(), 4, "what is gone has to be asked for");
+}
+
+#[tokio::test]
+async fn each_resource_that_a_stream_does_not_get_is_on_record() {
+    let server = start(|config| config.limits.subscriptions_per_listen = 3).await;
+    server.world.offer_all();
+    server.world.down.lock().unwrap().push("a:3");
+    let filter = r#"{"notifications":{"resourceSubscriptions":["missing:1","a:3","missing:1","missing:2","missing:4"]}}"#;
+    let client = server.modern();
+    client.open("7", "subscriptions/listen", filter).await.unwrap().next().await.unwrap();
+    let refusals = server.world.refusals.lock().unwrap().clone();
+    let mut found: Vec<_> =
+        refusals.into_iter().map(|(.., method, name, reason)| (method, name, reason)).collect();
+    found.sort();
+    let refused = |uri: &str| {
+        (Some("subscriptions/listen".to_owned()), Some(uri.to_owned()), "unknown_resource".to_owned())
+    };
+    assert_eq!(found, [refused("missing:1"), refused("missing:2")]);
+}
+
+#[tokio::test]
 async fn a_resource_that_is_not_watched_in_time_is_not_granted() {
     let server = start(|_| {}).await;
     server.world.offer_all();

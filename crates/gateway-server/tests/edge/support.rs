@@ -43,6 +43,9 @@ pub(crate) struct World {
     pub(crate) offer: Mutex<Offer>,
     /// Who watches which resource, while it does.
     pub(crate) watched: Mutex<Vec<(String, std::sync::Weak<Watch>)>>,
+    /// What is refused to whoever would watch it, or has a downstream that is down.
+    pub(crate) refused: Mutex<Vec<&'static str>>,
+    pub(crate) down: Mutex<Vec<&'static str>>,
     /// What calls of `files__script` end with, in order, and what they were.
     pub(crate) script: Mutex<std::collections::VecDeque<Outcome>>,
     pub(crate) asked: Mutex<Vec<Call>>,
@@ -93,6 +96,8 @@ impl World {
             generations: Mutex::default(),
             offer: Mutex::new(Offer { capabilities: object(OFFER), instructions: None }),
             watched: Mutex::default(),
+            refused: Mutex::default(),
+            down: Mutex::default(),
             script: Mutex::default(),
             asked: Mutex::default(),
             page: Mutex::new(RawJson::parse(r#"[{"name":"files__echo","n":1.0}]"#).unwrap()),
@@ -246,6 +251,12 @@ impl Directory for World {
 
     fn has_view(&self, view: &View) -> bool {
         matches!(view, View::All) || *view == View::Downstream(files()) || *view == desk()
+    }
+
+    /// `lab` may use nothing of `files`.
+    fn may_visit(&self, view: &View, caller: &Caller) -> bool {
+        let is_hidden = *view == View::Downstream(files()) && caller.client_name() == Some("lab");
+        self.has_view(view) && !is_hidden
     }
 
     fn generation(&self, _: &View) -> u64 {
@@ -454,7 +465,10 @@ impl Subscriptions for World {
         let Target::Exposed { subject: Subject::Resource { uri }, .. } = target else {
             panic!("only resources are watched")
         };
-        if uri.contains("missing") {
+        if self.down.lock().unwrap().contains(&&*uri) {
+            return Err(DownstreamFault::Ended { reason: "down".to_owned() }.before(&files()));
+        }
+        if uri.contains("missing") || self.refused.lock().unwrap().contains(&&*uri) {
             return Err(CallerError::UnknownResource { uri: uri.to_string() }.into());
         }
         if uri.contains("hang") {
@@ -482,7 +496,7 @@ pub(crate) fn config() -> ServerConfig {
 
 /// The clients of a server that tells its callers apart.
 pub(crate) fn keys() -> Vec<ClientKey> {
-    vec![ClientKey::new("desk", "k")]
+    vec![ClientKey::new("desk", "k").with_metrics()]
 }
 
 pub(crate) async fn start(configure: impl FnOnce(&mut ServerConfig)) -> Served {

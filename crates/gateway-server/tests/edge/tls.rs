@@ -171,7 +171,7 @@ async fn http2_is_agreed_on_only_where_it_is_spoken() {
 #[tokio::test]
 async fn a_certificate_names_the_client_that_is_configured_with_it() {
     use ClientCertificates::{Off, Request, Require};
-    let desk = || vec![ClientKey::new("desk", "k").with_certificate(digest("desk"))];
+    let desk = || vec![ClientKey::new("desk", "k").with_certificate(digest("desk")).with_metrics()];
     let key = "Authorization: Bearer k\r\n";
     for (how, clients, own, headers, status) in [
         (Request, desk(), Some("desk"), "", 200),
@@ -185,7 +185,8 @@ async fn a_certificate_names_the_client_that_is_configured_with_it() {
         (Require, desk(), Some("lab"), key, 200),
         (Require, desk(), None, key, 0),
         (Require, desk(), Some("stranger"), key, 0),
-        (Require, Vec::new(), Some("lab"), "", 200),
+        (Require, vec![ClientKey::named("desk").with_certificate(digest("desk"))], Some("desk"), "", 404),
+        (Require, Vec::new(), Some("lab"), "", 404),
         (Require, Vec::new(), Some("stranger"), "", 0),
         (Require, Vec::new(), None, "", 0),
         (Off, desk(), Some("desk"), "", 401),

@@ -1,8 +1,11 @@
 //! Access tokens (protocol.md §18.2, security.md §5.1), with a verifier that does what a test wants.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use async_trait::async_trait;
@@ -17,6 +20,9 @@ use crate::support::{MODERN, Raw, Served, config, desk, envelope, files, object,
 
 pub(crate) const ISSUER: &str = "https://as.example";
 const ROOT: &str = "/.well-known/oauth-protected-resource";
+
+/// How long a token with the scope `brief` is good from when it is looked at.
+const BRIEF: Duration = Duration::from_millis(500);
 
 /// `SUBJECT.SCOPE.SCOPE…` names a user; `down` cannot be checked, and everything else is bad.
 #[derive(Default)]
@@ -35,8 +41,11 @@ impl TokenVerifier for Verifier {
             Some("down") => Err(TokenError::Unavailable { reason: "no keys".to_owned() }),
             Some("elsewhere") => Ok(Caller::user("https://other.example", "x", Grants::default())),
             Some(subject @ ("ann" | "bob")) => {
-                let scopes = parts.map(Box::from).collect();
-                Ok(Caller::user(ISSUER, subject, Grants { scopes, ..Grants::default() }))
+                let scopes: Vec<Box<str>> = parts.map(Box::from).collect();
+                let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                let until = scopes.iter().any(|scope| **scope == *"brief").then(|| now() + BRIEF);
+                let caller = Caller::user(ISSUER, subject, Grants { scopes, ..Grants::default() });
+                Ok(caller.proved_until(until))
             }
             _ => Err(TokenError::Invalid { reason: "token_signature" }),
         }
@@ -428,9 +437,12 @@ async fn what_those_behind_the_door_refuse_is_told_in_headers_too() {
 }
 
 #[tokio::test]
-async fn figures_are_for_clients_of_the_configuration() {
-    let (server, _) = protected(|config, _| config.clients = vec![ClientKey::new("desk", "k")]).await;
-    for (token, status) in [("k", 200), ("ann", 401), ("bad", 401)] {
+async fn figures_are_for_clients_that_may_read_them() {
+    let (server, _) = protected(|config, _| {
+        config.clients = vec![ClientKey::new("desk", "k").with_metrics(), ClientKey::new("lab", "l")]
+    })
+    .await;
+    for (token, status) in [("k", 200), ("l", 404), ("ann", 401), ("bad", 401)] {
         let text = format!(
             "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n",
             server.addr
@@ -440,6 +452,47 @@ async fn figures_are_for_clients_of_the_configuration() {
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.get(path).await.status, 200, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_token_it_was_opened_with() {
+    let (server, _) = protected(|_, _| {}).await;
+    let lasting = client(&server, Speaks::legacy(), "ann");
+    lasting.shake_hands().await.unwrap();
+    // A call that its client can go on to hear of.
+    let call = r#"{"name":"files__progress_then_hang","_meta":{"progressToken":7}}"#;
+    drop(lasting.open("5", "tools/call", call).await.unwrap());
+    server.world.reaches(&server.world.begun, 1).await;
+    let session = |token: &str| {
+        let client = client(&server, Speaks::legacy(), token);
+        client.use_session(lasting.session().as_deref());
+        client
+    };
+    let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
+    for (token, ends) in [("ann.brief", true), ("ann", false)] {
+        let (modern, own, late) = (
+            client(&server, Speaks::modern(), token),
+            session(token),
+            session(token).with_header("last-event-id", "1-0"),
+        );
+        let opened = tokio::time::Instant::now();
+        let mut listening = modern.open("1", "subscriptions/listen", filter).await.unwrap();
+        assert!(listening.next().await.unwrap().unwrap().contains("acknowledged"));
+        let mut told = own.listen().await.unwrap();
+        let mut resumed = late.listen().await.unwrap();
+        assert!(resumed.next().await.unwrap().unwrap().contains("progress"), "{token}");
+        let all = async {
+            let last = listening.next().await.unwrap().unwrap();
+            assert!(last.contains(r#""id":1,"result":{"resultType":"complete""#), "{last}");
+            for stream in [&mut listening, &mut told, &mut resumed] {
+                assert_eq!(stream.next().await.unwrap(), None);
+            }
+        };
+        let found = tokio::time::timeout(3 * BRIEF, all).await;
+        assert_eq!(found.is_ok(), ends, "{token}");
+        assert!(opened.elapsed() >= BRIEF, "not before");
+    }
+    assert_eq!(server.world.dropped.load(Ordering::SeqCst), 0, "the call itself goes on");
 }
 
 #[tokio::test]
