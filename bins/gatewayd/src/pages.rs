@@ -40,8 +40,9 @@ impl Connections {
         known.pages = match ConnectPages::new(all, self.prover.clone()) {
             Ok(pages) => Some(pages),
             Err(_) if known.downstreams.is_empty() => None,
+            // Those of a reload come one after the other.
             Err(error) => {
-                tracing::error!(%error, "users cannot connect downstreams until the gateway is restarted");
+                tracing::warn!(%error, "users cannot connect downstreams until all of these are replaced");
                 None
             }
         };

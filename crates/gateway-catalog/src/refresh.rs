@@ -122,8 +122,9 @@ async fn read(
 /// Whether a downstream does not let in the gateway itself, which says nothing about callers with credentials of their
 /// own.
 fn is_refused(error: &Error) -> bool {
-    use DownstreamFault::{Credentials, Unauthorized};
-    matches!(error, Error::Downstream(error) if matches!(error.fault, Credentials { .. } | Unauthorized { .. }))
+    use DownstreamFault::{CallerCredentials, Credentials, Unauthorized};
+    let Error::Downstream(error) = error else { return false };
+    matches!(error.fault, Credentials { .. } | CallerCredentials { .. } | Unauthorized { .. })
 }
 
 /// Reads the other lists, side by side. Each has its own deadline, and fails for itself.

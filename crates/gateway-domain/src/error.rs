@@ -263,6 +263,12 @@ pub enum DownstreamFault {
         /// The page that the person behind the client has to visit before there are any, if that is all.
         visit: Option<Box<Visit>>,
     },
+    /// Who calls has not come with what it needs.
+    #[error("could not be called; the caller was told that it needs {what}")]
+    CallerCredentials {
+        /// That, in words for whoever calls, such as "an access token of yours".
+        what: &'static str,
+    },
     /// All its sessions are in use.
     #[error("has no free session: all {max} are in use")]
     Exhausted {
@@ -320,6 +326,7 @@ impl DownstreamFault {
             | Self::TooLarge { .. }
             | Self::Unauthorized { .. }
             | Self::Credentials { .. }
+            | Self::CallerCredentials { .. }
             | Self::InputRequired => false,
         }
     }
@@ -335,7 +342,16 @@ impl DownstreamFault {
             Self::TooLarge { limit } => format!("answered with more than {limit} bytes").into(),
             Self::Status { status } => format!("answered HTTP status {status}").into(),
             Self::Unauthorized { .. } => "refused the gateway's credentials".into(),
-            Self::Credentials { .. } => "needs credentials that the gateway does not have".into(),
+            // The page is the gateway's own.
+            Self::Credentials { visit: Some(visit), .. } => format!(
+                "needs to be connected by you first: open {} in a browser, then call again",
+                visit.url
+            )
+            .into(),
+            Self::Credentials { visit: None, .. } => {
+                "needs credentials that the gateway does not have".into()
+            }
+            Self::CallerCredentials { what } => format!("needs {what}").into(),
             Self::Exhausted { .. } => "has no free session".into(),
             Self::Broken { retry_in, .. } => {
                 format!("failed too often and is not tried again for {} s", whole_seconds(*retry_in)).into()
@@ -356,7 +372,7 @@ impl DownstreamFault {
             Self::TooLarge { .. } => "downstream_answer_too_large",
             Self::Status { .. } => "downstream_status",
             Self::Unauthorized { .. } => "downstream_unauthorized",
-            Self::Credentials { .. } => "downstream_credentials",
+            Self::Credentials { .. } | Self::CallerCredentials { .. } => "downstream_credentials",
             Self::Exhausted { .. } => "downstream_pool_exhausted",
             Self::Broken { .. } => "downstream_broken",
             Self::Closed => "downstream_closed",

@@ -66,6 +66,12 @@ pub enum CredentialError {
         /// Why.
         reason: String,
     },
+    /// Whoever calls has not come with what it takes.
+    #[error("the call needs {what}")]
+    OfCaller {
+        /// That, in words for whoever calls, such as "an access token of yours".
+        what: &'static str,
+    },
     /// The person behind the client has to visit a page first (protocol.md §18.3 no. 11).
     #[error("the user has to authorize the gateway first")]
     Visit {

@@ -163,7 +163,7 @@ impl<F: Factory> Factory for SupervisedFactory<F> {
 fn lacks_credentials(error: &Error, profile: &SessionProfile) -> bool {
     let Error::Downstream(error) = error else { return false };
     match error.fault {
-        DownstreamFault::Credentials { .. } => true,
+        DownstreamFault::Credentials { .. } | DownstreamFault::CallerCredentials { .. } => true,
         DownstreamFault::Unauthorized { .. } => profile.incoming.is_some(),
         _ => false,
     }

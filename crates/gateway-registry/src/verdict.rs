@@ -48,6 +48,7 @@ impl Verdict {
             | Fault::TooLarge { .. }
             | Fault::Unauthorized { .. }
             | Fault::Credentials { .. }
+            | Fault::CallerCredentials { .. }
             | Fault::Exhausted { .. }
             | Fault::Broken { .. }
             | Fault::Closed
@@ -90,6 +91,7 @@ mod tests {
             (Fault::TooLarge { limit: 1 }, V::Nothing),
             (Fault::Unauthorized { status: 401 }, V::Nothing),
             (Fault::Credentials { reason: reason(), visit: None }, V::Nothing),
+            (Fault::CallerCredentials { what: "x" }, V::Nothing),
             (Fault::Exhausted { max: 1 }, V::Nothing),
             (Fault::Broken { retry_in: Duration::ZERO, reason: reason() }, V::Nothing),
             (Fault::Closed, V::Nothing),

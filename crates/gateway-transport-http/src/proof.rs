@@ -60,9 +60,12 @@ impl<'a> Proof<'a> {
 /// The request was not made, or nothing of it has run.
 fn lacking(error: CredentialError) -> Failure {
     let reason = error.to_string();
-    let visit = match error {
-        CredentialError::Unavailable { .. } => None,
-        CredentialError::Visit { url, id, message } => Some(Box::new(Visit { url, id, message })),
-    };
-    Failure::before(DownstreamFault::Credentials { reason, visit })
+    Failure::before(match error {
+        CredentialError::Unavailable { .. } => DownstreamFault::Credentials { reason, visit: None },
+        CredentialError::OfCaller { what } => DownstreamFault::CallerCredentials { what },
+        CredentialError::Visit { url, id, message } => {
+            let visit = Some(Box::new(Visit { url, id, message }));
+            DownstreamFault::Credentials { reason, visit }
+        }
+    })
 }

@@ -228,6 +228,13 @@ pub(crate) enum Reach {
     Api(Box<Api>),
 }
 
+impl Reach {
+    /// Whether each user gets a token of its own there, at a page.
+    pub(crate) fn is_per_user(&self) -> bool {
+        matches!(self, Self::Url(remote) if remote.outgoing.is_per_user())
+    }
+}
+
 /// A child process.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Command {

@@ -16,6 +16,7 @@ use super::{Request, downstream, questions, scalar, security, workflows};
 /// Reads everything; faults are with the reader afterwards, which then makes the result worthless.
 pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
     let mut top = reader.root();
+    let has_pages_elsewhere = top.has("public_url") || top.has("oauth");
     let has_callers = top.has("clients") || top.has("oauth");
     let listen = top.take("listen");
     let address = listen.as_ref().and_then(|item| item.parsed(scalar::socket)).unwrap_or(DEFAULT_LISTEN);
@@ -48,12 +49,15 @@ pub(super) fn read(reader: &Reader<'_>, request: &Request) -> Config {
         secrets: Vec::new(),
         secret_variables: BTreeSet::default(),
     };
-    if let (Some(listen), false) = (listen, has_callers)
-        && let Some(fault) = open_door(&config)
-    {
-        match request.opens_port {
-            true => listen.report(fault),
-            false => listen.note(format!("{}; serve will refuse it", fault.what)),
+    let faults =
+        [open_door(&config).filter(|_| !has_callers), lost_pages(&config).filter(|_| !has_pages_elsewhere)];
+    // The address that is listened on by default is nobody's fault.
+    if let Some(listen) = listen {
+        for fault in faults.into_iter().flatten() {
+            match request.opens_port {
+                true => listen.report(fault),
+                false => listen.note(format!("{}; serve will refuse it", fault.what)),
+            }
         }
     }
     top.finish();
@@ -83,6 +87,20 @@ fn open_door(config: &Config) -> Option<Fault> {
     Some(fault.hint(
         "add [clients.NAME] with a key, listen on 127.0.0.1, or allow everybody with --allow-unauthenticated",
     ))
+}
+
+/// People are sent to pages at the address, which leads there from no other machine.
+fn lost_pages(config: &Config) -> Option<Fault> {
+    if config.listen.ip().to_canonical().is_loopback() {
+        return None;
+    }
+    let mut downstreams = config.downstreams.iter().filter(|downstream| downstream.enabled);
+    let name = &downstreams.find(|downstream| downstream.reach.is_per_user())?.name;
+    let fault = Fault::new(format!(
+        "users of `{name}` have to visit pages, which browsers do not find at {}",
+        config.listen
+    ));
+    Some(fault.hint("write public_url = \"https://gateway.example\", where they reach the gateway"))
 }
 
 fn admin(mut table: Table<'_>) -> Option<SocketAddr> {

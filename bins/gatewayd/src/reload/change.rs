@@ -63,7 +63,9 @@ impl Changes {
 }
 
 fn change(old: &Config, before: &Downstream, new: &Config, after: &Downstream) -> Option<Change> {
-    let is_same = runs(before) == runs(after) && has_same_environment(old, new, after);
+    let is_same = runs(before) == runs(after)
+        && has_same_environment(old, new, after)
+        && has_same_pages(old, new, after);
     match (before.enabled, after.enabled) {
         (true, true) if !is_same => Some(Change::Start(after.clone())),
         (false, true) => Some(Change::Start(after.clone())),
@@ -89,6 +91,11 @@ fn has_same_environment(old: &Config, new: &Config, downstream: &Downstream) -> 
     let inherits_all =
         matches!(&downstream.reach, Reach::Command(command) if command.inherit_env == InheritEnv::All);
     !inherits_all || old.secret_variables == new.secret_variables
+}
+
+/// Where users of a downstream are sent to is told with each call that sends them there.
+fn has_same_pages(old: &Config, new: &Config, downstream: &Downstream) -> bool {
+    !downstream.reach.is_per_user() || old.public_url() == new.public_url()
 }
 
 /// Workflows that are written differently, by name.

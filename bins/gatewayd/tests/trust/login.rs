@@ -4,12 +4,16 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Output, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use gateway_testkit::{
     Profile,
-    client::{HttpClient, Speaks},
+    client::{
+        HttpClient, Speaks,
+        peer::{Manner, Peer, Said},
+    },
     http::HttpFake,
 };
 
@@ -159,15 +163,15 @@ fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The page that a client is sent to, in the way of its era.
+/// The page that a modern client is sent to.
 async fn sent_to(client: &HttpClient) -> String {
     let answer = client.call("7", "d__echo", "{}").await.unwrap();
     let url = answer.text.split(r#""url":""#).nth(1).and_then(|rest| rest.split('"').next());
     url.unwrap_or_else(|| panic!("it is sent nowhere: {} {}", answer.status, answer.text)).to_owned()
 }
 
-/// What somebody does at a page: types a key, allows it, and comes back.
-fn connect(url: &str, key: &str) -> String {
+/// What somebody does at a page: types a key, and is sent to the issuer or told why not.
+fn begin(url: &str, key: &str) -> (String, String) {
     let form = web::visit(url);
     assert_eq!(web::status(&form), 200, "{form}");
     let cookie = web::field(&form, "set-cookie").unwrap();
@@ -178,48 +182,118 @@ fn connect(url: &str, key: &str) -> String {
     };
     let body = format!("ticket={}&csrf={}&key={key}", value("ticket"), value("csrf"));
     let fields = format!("{cookie}Content-Type: application/x-www-form-urlencoded\r\n");
-    let begun = web::send("POST", url.split('?').next().unwrap(), &fields, &body);
-    let Some(there) = web::field(&begun, "location") else { return begun };
+    (web::send("POST", url.split('?').next().unwrap(), &fields, &body), cookie)
+}
+
+/// The same, and allows it at the issuer, which takes so long, and comes back.
+fn connect(url: &str, key: &str, after: Duration) -> String {
+    let (begun, cookie) = begin(url, key);
+    let there = web::field(&begun, "location").unwrap_or_else(|| panic!("{begun}"));
+    std::thread::sleep(after);
     let back = web::field(&web::visit(&there), "location").unwrap();
     web::send("GET", &back, &cookie, "")
 }
+
+/// A downstream of which each user has a token of its own, and two users.
+fn per_user(fake: &HttpFake, more: &str) -> Folder {
+    let text = config(fake, "mode = \"per_user\"\nloopback_issuers = true");
+    let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", free_port())).replace(BROWSER, more);
+    let clients = format!(
+        "[policy]\ndefault = \"allow\"\n[clients.ann]\nkey = \"{ANN}\"\n[clients.bob]\nkey = \"{BOB}\"\n"
+    );
+    Folder::with(&text.replacen("[downstreams.d]", &(clients + "[downstreams.d]"), 1))
+}
+
+/// What the last call at a downstream was proved with.
+fn proof(fake: &HttpFake) -> String {
+    let calls = fake.requests_of("tools/call");
+    calls.last().map_or("", |call| call.headers["authorization"].to_str().unwrap()).to_owned()
+}
+
+const ELICITS: &str = r#"{"elicitation":{"url":{},"form":{}}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_user_connects_a_downstream_and_uses_it_with_a_token_of_its_own() {
     let issuer = Issuer::open();
     let fake = guarded(&issuer.url(), &["person-1", "person-2"]);
-    let text = config(&fake, "mode = \"per_user\"\nloopback_issuers = true");
-    let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", free_port())).replace(BROWSER, "");
-    let clients = format!(
-        "policy.default = \"allow\"\n[clients.ann]\nkey = \"{ANN}\"\n[clients.bob]\nkey = \"{BOB}\"\n"
-    );
-    let text = text.replacen("[downstreams.d]", &(clients + "[downstreams.d]"), 1);
-    let folder = Folder::with(&text);
+    let folder = per_user(&fake, "");
     let serving = Serving::start(&folder);
-    let elicits = r#"{"elicitation":{"url":{},"form":{}}}"#;
-    let modern = serving.client(Speaks::Modern(elicits.to_owned()), ANN);
+    let modern = serving.client(Speaks::Modern(ELICITS.to_owned()), ANN);
     let url = sent_to(&modern).await;
     assert!(url.starts_with(&serving.at("/connect/d?ticket=")), "{url}");
-    let stranger = tokio::task::block_in_place(|| connect(&url, BOB));
+    let (stranger, _) = tokio::task::block_in_place(|| begin(&url, BOB));
     assert_eq!(web::status(&stranger), 403, "{stranger}");
-    let url = sent_to(&modern).await;
-    let done = tokio::task::block_in_place(|| connect(&url, ANN));
+    assert_eq!(sent_to(&modern).await, url);
+    let done = tokio::task::block_in_place(|| connect(&url, ANN, Duration::ZERO));
     assert_eq!(web::status(&done), 200, "{done} {}", serving.log());
     let answer = modern.call("8", "d__echo", "{}").await.unwrap();
     assert!(answer.text.contains("content"), "{} {}", answer.text, serving.log());
-    assert_eq!(fake.requests_of("tools/call").pop().unwrap().headers["authorization"], "Bearer person-1");
-    // The other one has nothing of that, and comes in the other way.
-    let legacy = serving.client(Speaks::legacy(), BOB).declaring(elicits);
-    legacy.shake_hands().await.unwrap();
-    let refused = legacy.call("9", "d__echo", "{}").await.unwrap();
-    assert!(refused.text.contains("-32042"), "{}", refused.text);
-    let url = sent_to(&legacy).await;
-    let done = tokio::task::block_in_place(|| connect(&url, BOB));
+    assert_eq!(proof(&fake), "Bearer person-1");
+    // The other one has nothing of that. Who cannot be asked is told where to go.
+    let other = serving.client(Speaks::modern(), BOB);
+    let refused = other.call("9", "d__echo", "{}").await.unwrap();
+    assert!(refused.text.contains("downstream_credentials"), "{}", refused.text);
+    let page = serving.at("/connect/d?ticket=");
+    let told = format!("downstream `d` needs to be connected by you first: open {page}");
+    let ticket = refused.text.split(&told).nth(1).unwrap_or_else(|| panic!("{}", refused.text));
+    let url = format!("{page}{}", ticket.split(' ').next().unwrap());
+    let done = tokio::task::block_in_place(|| connect(&url, BOB, Duration::ZERO));
     assert_eq!(web::status(&done), 200, "{done} {}", serving.log());
-    let answer = legacy.call("10", "d__echo", "{}").await.unwrap();
+    let answer = other.call("10", "d__echo", "{}").await.unwrap();
     assert!(answer.text.contains("content"), "{} {}", answer.text, serving.log());
-    assert_eq!(fake.requests_of("tools/call").pop().unwrap().headers["authorization"], "Bearer person-2");
+    assert_eq!(proof(&fake), "Bearer person-2");
     for secret in [ANN, BOB, "person-1", "person-2"] {
         assert!(!serving.log().contains(secret), "{}", serving.log());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_user_of_a_legacy_client_is_asked_once_and_the_call_goes_on_when_that_is_done() {
+    let issuer = Issuer::open();
+    let fake = guarded(&issuer.url(), &["person-1"]);
+    let folder = per_user(&fake, "");
+    let serving = Serving::start(&folder);
+    let manner = Manner::mute(Speaks::legacy()).declaring(ELICITS).saying(|asked| {
+        let url = asked.params["url"].as_str().unwrap_or_default().to_owned();
+        // Long enough for the call to be made anew in the middle of it.
+        std::thread::spawn(move || connect(&url, BOB, Duration::from_secs(3)));
+        Said::Result(r#"{"action":"accept"}"#.to_owned())
+    });
+    let peer = Peer::over(Arc::new(serving.client(Speaks::legacy(), BOB).declaring(ELICITS)), manner);
+    let peer = peer.await.unwrap();
+    let called = tokio::time::timeout(PATIENCE, peer.tool("d__echo", "{}")).await;
+    let answer = called.expect("it goes on").unwrap();
+    assert!(answer.text.contains("content"), "{} {}", answer.text, serving.log());
+    assert_eq!(proof(&fake), "Bearer person-1");
+    let asked = peer.asked();
+    assert_eq!(asked.len(), 1, "once: {asked:?}");
+    let params = &asked[0].params;
+    assert_eq!((&*asked[0].method, params["mode"].as_str()), ("elicitation/create", Some("url")));
+    let id = params["elicitationId"].as_str().unwrap();
+    assert!(params["url"].as_str().unwrap().ends_with(&format!("/connect/d?ticket={id}")), "{params}");
+    assert_eq!(peer.faults(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_legacy_call_ends_when_its_user_does_not_go_to_the_page() {
+    let issuer = Issuer::open();
+    let fake = guarded(&issuer.url(), &["person-1"]);
+    let folder = per_user(&fake, "[questions]\ntime = \"2s\"\n");
+    let serving = Serving::start(&folder);
+    for (said, text) in [
+        (Said::Result(r#"{"action":"decline"}"#.to_owned()), "the client gave no answer"),
+        (Said::Result(r#"{"action":"accept"}"#.to_owned()), "the client gave no answer"),
+        (Said::Error(-32603, "no".to_owned()), "the client gave no answer"),
+        (Said::Nothing, "the client gave no answer"),
+    ] {
+        let answer = said.clone();
+        let manner = Manner::mute(Speaks::legacy()).declaring(ELICITS).saying(move |_| answer.clone());
+        let peer = Peer::over(Arc::new(serving.client(Speaks::legacy(), BOB).declaring(ELICITS)), manner);
+        let peer = peer.await.unwrap();
+        let called = tokio::time::timeout(PATIENCE, peer.tool("d__echo", "{}")).await;
+        let answer = called.unwrap_or_else(|_| panic!("{said:?}: it is bounded")).unwrap();
+        assert!(answer.text.contains(text), "{said:?}: {}", answer.text);
+        assert_eq!(proof(&fake), "", "{said:?}");
+        assert_eq!(peer.asked().len(), 1, "{said:?}");
     }
 }

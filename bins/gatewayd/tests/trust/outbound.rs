@@ -190,5 +190,7 @@ async fn a_callers_token_is_exchanged_and_goes_nowhere_but_to_the_token_endpoint
     let refused = serving.call("key-of-desk-0123456789", "d__echo", "{}").await;
     assert!(refused.result().is_none() || refused.text.contains("isError"), "{}", refused.text);
     assert!(refused.text.contains("downstream_credentials"), "says why: {}", refused.text);
+    let told = "downstream `d` needs an access token of yours; a key is not enough";
+    assert!(refused.text.contains(told), "{}", refused.text);
     assert_eq!(fake.request_count(), before, "nothing is sent for it");
 }

@@ -132,7 +132,7 @@ async fn a_clients_certificate_is_taken_for_its_key() {
         format!(
             "listen = \"127.0.0.1:0\"\n\
              [clients.desk]\ncertificates = [\"{}\"]\nallow = [\"d__echo\"]\n\
-             [clients.other]\nkey = \"key-of-other-0123456789\"\nallow = [\"d__odd\"]\n\
+             [clients.phone]\nkey = \"key-of-phone-0123456789\"\nallow = [\"d__odd\"]\n\
              [tls]\ncertificate = {:?}\nkey = {:?}\nclient_ca = {:?}\nclient_certificates = \"{kind}\"\n{}",
             digest("desk"),
             file("server.pem"),
@@ -141,7 +141,7 @@ async fn a_clients_certificate_is_taken_for_its_key() {
             fake("d", &[])
         )
     };
-    let key = "Authorization: Bearer key-of-other-0123456789\r\n";
+    let key = "Authorization: Bearer key-of-phone-0123456789\r\n";
     for (kind, rows) in [
         (
             "request",

@@ -145,6 +145,7 @@ fn leaves_no_session(fault: &DownstreamFault, stage: Stage) -> bool {
         | F::Handshake { .. }
         | F::Unauthorized { .. }
         | F::Credentials { .. }
+        | F::CallerCredentials { .. }
         | F::Broken { .. }
         | F::Closed => true,
         // All are in use, by calls.

@@ -22,7 +22,8 @@ pub struct OauthConfig {
     /// The only authorization server to use; `None`: what the server's metadata names. Needed with a client secret, so
     /// that no server can have it sent elsewhere.
     pub issuer: Option<String>,
-    /// The token endpoint, for [`Mode::ClientCredentials`] and [`Mode::Exchange`]: then nothing is discovered.
+    /// The token endpoint, for [`Mode::ClientCredentials`] and [`Mode::Exchange`]: then nothing is discovered. Needed for
+    /// the latter, so that no server can have callers' tokens sent elsewhere.
     pub token_url: Option<String>,
     /// The `audience` parameter of token requests; `None`: none is sent.
     pub audience: Option<String>,
@@ -137,6 +138,10 @@ impl OauthConfig {
         let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
         let interactive = matches!(self.mode, Mode::Gateway | Mode::PerUser { .. });
         let rules = [
+            (
+                self.mode == Mode::Exchange && token_url.is_none(),
+                "exchange needs token_url, so that callers' tokens are sent nowhere else",
+            ),
             (interactive && token_url.is_some(), "token_url is for client_credentials and exchange"),
             (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
             (

@@ -205,6 +205,12 @@ impl OauthCredentials {
                     reason: format!("{name}: {error}: run `gatewayd login {name}`"),
                 }
             }
+            (OauthError::NoUser, Mode::Exchange, _) => {
+                CredentialError::OfCaller { what: "an access token of yours; a key is not enough" }
+            }
+            (OauthError::NoUser, ..) => {
+                CredentialError::OfCaller { what: "a key or an access token of yours" }
+            }
             (error, ..) => unavailable(name, &error),
         }
     }

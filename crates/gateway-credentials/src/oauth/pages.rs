@@ -177,7 +177,7 @@ impl ConnectPages {
         if !shared.tickets.is_good(ticket, Instant::now()) {
             return Err(Wrong::Expired);
         }
-        let owner = shared.tickets.take(ticket, prover.as_ref(), Instant::now()).ok_or(Wrong::NotYou)?;
+        let owner = shared.tickets.admit(ticket, prover.as_ref(), Instant::now()).ok_or(Wrong::NotYou)?;
         let name = &shared.checked.config.name;
         let redirect = format!("{}/{name}/callback", self.base);
         let wish = Wish { owner, redirect, browser: Some(browser), visit: Some(ticket.to_owned()) };
@@ -199,6 +199,7 @@ impl ConnectPages {
         let name = &downstream.shared.checked.config.name;
         match downstream.shared.finish(request.query, Some(&browser)).await {
             Ok(report) => {
+                report.visit.iter().for_each(|visit| downstream.shared.tickets.close(visit));
                 let text = format!("{name} is connected. You may close this page and go on in your client.");
                 Ok(PageAnswer { completed: report.visit, ..answer(StatusCode::OK, plain_page(&text)) })
             }

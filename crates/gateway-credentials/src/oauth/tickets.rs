@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::{OauthError, random::unguessable, store::Owner};
 
-/// Invitations to the connect page: one for each owner that has to authorize, good for one authorization.
+/// Invitations to the connect page: one for each owner that has to authorize, good until that is done. Who is asked
+/// again meanwhile is shown the same page.
 pub(crate) struct Tickets {
     limit: usize,
     time: Duration,
@@ -48,19 +49,23 @@ impl Tickets {
         self.good(now).contains_key(name)
     }
 
-    /// Takes the ticket for whoever has proved to be `prover`. One that is somebody else's stays, for a few wrong
-    /// proofs.
-    pub(crate) fn take(&self, name: &str, prover: Option<&Owner>, now: Instant) -> Option<Owner> {
+    /// Lets whoever has proved to be `prover` in, if the ticket is theirs. It stands a few wrong proofs.
+    pub(crate) fn admit(&self, name: &str, prover: Option<&Owner>, now: Instant) -> Option<Owner> {
         let mut tickets = self.good(now);
         let ticket = tickets.get_mut(name)?;
         if prover == Some(&ticket.owner) {
-            return tickets.remove(name).map(|ticket| ticket.owner);
+            return Some(ticket.owner.clone());
         }
         ticket.failures += 1;
         if ticket.failures >= MOST_FAILURES {
             tickets.remove(name);
         }
         None
+    }
+
+    /// The authorization is done.
+    pub(crate) fn close(&self, name: &str) {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     fn good(&self, now: Instant) -> MutexGuard<'_, HashMap<String, Ticket>> {
@@ -87,18 +92,22 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_its_owners_and_good_once() {
+    fn a_ticket_is_its_owners_and_good_until_it_is_done() {
         let (tickets, start) = (Tickets::new(9, TIME), Instant::now());
         let (ann, bob) = (owner("ann"), owner("bob"));
         let name = tickets.issue(ann.clone(), start).unwrap();
         assert_eq!(tickets.issue(ann.clone(), start).unwrap(), name, "one for each owner");
         assert_ne!(tickets.issue(bob.clone(), start).unwrap(), name);
-        assert_eq!(tickets.take(&name, Some(&bob), start), None);
-        assert_eq!(tickets.take(&name, None, start), None);
+        assert_eq!(tickets.admit(&name, Some(&bob), start), None);
+        assert_eq!(tickets.admit(&name, None, start), None);
         assert!(tickets.is_good(&name, start));
-        assert_eq!(tickets.take(&name, Some(&ann), start), Some(ann.clone()));
-        assert_eq!(tickets.take(&name, Some(&ann), start), None);
+        assert_eq!(tickets.admit(&name, Some(&ann), start), Some(ann.clone()));
+        assert_eq!(tickets.issue(ann.clone(), start).unwrap(), name, "while it is under way too");
+        assert_eq!(tickets.admit(&name, Some(&ann), start), Some(ann.clone()));
+        tickets.close(&name);
+        assert_eq!(tickets.admit(&name, Some(&ann), start), None);
         assert!(!tickets.is_good(&name, start));
+        assert_ne!(tickets.issue(ann, start).unwrap(), name);
     }
 
     #[test]
@@ -107,11 +116,11 @@ mod tests {
         let ann = owner("ann");
         let name = tickets.issue(ann.clone(), start).unwrap();
         for failures in 1..=MOST_FAILURES {
-            tickets.take(&name, None, start);
+            tickets.admit(&name, None, start);
             assert_eq!(tickets.is_good(&name, start), failures < MOST_FAILURES);
         }
         let name = tickets.issue(ann.clone(), start).unwrap();
-        assert_eq!(tickets.take(&name, Some(&ann), start + TIME), None);
+        assert_eq!(tickets.admit(&name, Some(&ann), start + TIME), None);
     }
 
     #[test]

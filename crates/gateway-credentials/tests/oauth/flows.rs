@@ -35,6 +35,7 @@ fn user(subject: &str, token: &str) -> Incoming {
 fn reason(error: CredentialError) -> String {
     match error {
         CredentialError::Unavailable { reason } => reason,
+        CredentialError::OfCaller { what } => what.to_owned(),
         CredentialError::Visit { .. } => "visit".to_owned(),
     }
 }
@@ -482,7 +483,8 @@ async fn an_exchange_is_for_one_user_and_fails_without() {
     );
     for nobody in [None, Some(Incoming::from(Caller::anonymous())), Some(Incoming::from(Caller::client("c")))]
     {
-        assert!(reason(token(&one, nobody.as_ref()).await.unwrap_err()).contains("no user"));
+        let what = "an access token of yours; a key is not enough";
+        assert_eq!(token(&one, nobody.as_ref()).await, Err(CredentialError::OfCaller { what }));
     }
     let mut unknown = user("ann", "subject-1");
     unknown.token = None;
@@ -512,4 +514,117 @@ async fn what_fails_is_not_tried_again_at_once() {
     assert_eq!(fake.bodies(TOKEN).len(), 1);
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(token(&one, None).await.unwrap(), "late");
+}
+
+const MORE: &str = r#"Bearer error="insufficient_scope", scope="more""#;
+
+/// Answers of a token endpoint with these tokens, none of which ends.
+fn tokens(fake: &Fake, tokens: &[&str]) {
+    let answers: Vec<_> =
+        tokens.iter().map(|token| format!(r#"{{"access_token":"{token}","token_type":"Bearer"}}"#)).collect();
+    let answers: Vec<_> = answers.iter().map(|answer| (200, answer.as_str())).collect();
+    fake.posts(TOKEN, &answers);
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_in_use_any_more_asks_for_nothing() {
+    let fake = Fake::usual();
+    tokens(&fake, &["old", "new", "another"]);
+    let one = credentials(machine(Mode::ClientCredentials), &fake);
+    assert_eq!(token(&one, None).await.unwrap(), "old");
+    assert_eq!(refuse(&one, None, "old", 401, "Bearer").await, Ok(Reaction::Retry));
+    // What was sent before comes back late.
+    assert_eq!(refuse(&one, None, "old", 403, MORE).await, Ok(Reaction::Retry));
+    assert_eq!(token(&one, None).await.unwrap(), "new");
+    assert_eq!(fake.bodies(TOKEN).len(), 2);
+    assert_eq!(
+        refuse(&one, None, "old", 403, "Bearer").await,
+        Ok(Reaction::GiveUp),
+        "not for want of scopes"
+    );
+}
+
+#[tokio::test]
+async fn one_users_step_up_is_everybodys() {
+    let fake = Fake::usual();
+    tokens(&fake, &["for-ann", "for-bob", "for-ann-more", "for-bob-more"]);
+    let mut config = machine(Mode::Exchange);
+    config.token_url = Some(TOKEN.into());
+    let one = credentials(config, &fake);
+    let (ann, bob) = (user("ann", "a"), user("bob", "b"));
+    assert_eq!(token(&one, Some(&ann)).await.unwrap(), "for-ann");
+    assert_eq!(token(&one, Some(&bob)).await.unwrap(), "for-bob");
+    assert_eq!(refuse(&one, Some(&ann), "for-ann", 403, MORE).await, Ok(Reaction::Retry));
+    assert_eq!(refuse(&one, Some(&bob), "for-bob", 403, MORE).await, Ok(Reaction::Retry));
+    assert_eq!(token(&one, Some(&bob)).await.unwrap(), "for-bob-more");
+    let asked: Vec<_> = fake.bodies(TOKEN).iter().map(|body| parameters(body).remove("scope")).collect();
+    assert_eq!(asked, [None, None, Some("more".to_owned()), Some("more".to_owned())]);
+}
+
+#[tokio::test]
+async fn without_a_token_a_step_up_is_no_reason_to_try_again() {
+    let fake = Fake::usual();
+    assert!(
+        reason(refuse(&credentials(config(), &fake), None, "x", 403, MORE).await.unwrap_err())
+            .contains("more scopes")
+    );
+    fake.posts(TOKEN, &[(400, r#"{"error":"invalid_scope"}"#)]);
+    let one = credentials(machine(Mode::ClientCredentials), &fake);
+    assert!(reason(refuse(&one, None, "x", 403, MORE).await.unwrap_err()).contains("invalid_scope"));
+}
+
+#[tokio::test]
+async fn a_refusal_that_passes_takes_no_tokens_away() {
+    let fake = Fake::usual();
+    let refusal = (400, r#"{"error":"temporarily_unavailable"}"#);
+    let first = r#"{"access_token":"old","token_type":"Bearer","refresh_token":"r"}"#;
+    fake.posts(TOKEN, &[(200, first), refusal]);
+    let store = Arc::new(MemoryStore::default());
+    let one = with_store(config(), &fake, store.clone());
+    log_in(&one, GOOD).await.0.unwrap();
+    let refused = reason(refuse(&one, None, "old", 401, "Bearer").await.unwrap_err());
+    assert!(refused.contains("temporarily_unavailable"), "{refused}");
+    tokens(&fake, &["new"]);
+    let another = with_store(config(), &fake, store);
+    assert_eq!(refuse(&another, None, "old", 401, "Bearer").await, Ok(Reaction::Retry));
+    assert_eq!(token(&another, None).await.unwrap(), "new");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_discovered_is_good_for_an_hour() {
+    let fake = Fake::usual();
+    tokens(&fake, &["a", "b", "c"]);
+    let one = credentials(machine(Mode::ClientCredentials), &fake);
+    let looked = || fake.seen().iter().filter(|seen| seen.url == METADATA).count();
+    let mut sent = token(&one, None).await.unwrap();
+    for (after, looks, scope) in [(3599, 1, "x"), (1, 2, "y")] {
+        tokio::time::advance(Duration::from_secs(after)).await;
+        let more = format!(r#"Bearer error="insufficient_scope", scope="{scope}""#);
+        assert_eq!(refuse(&one, None, &sent, 403, &more).await, Ok(Reaction::Retry));
+        assert_eq!(looked(), looks, "{scope}");
+        sent = token(&one, None).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_registration_is_kept_until_it_is_not_known_any_more() {
+    let fake = Fake::usual();
+    let store = Arc::new(MemoryStore::default());
+    let mut config = config();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    config.redirect = Some(format!("http://127.0.0.1:{port}/callback"));
+    let login = async || {
+        let one = with_store(config.clone(), &fake, store.clone());
+        let done = log_in(&one, GOOD).await.0.map(drop);
+        // The one before has to let go of the port.
+        tokio::task::yield_now().await;
+        (done, fake.bodies(REGISTER).len())
+    };
+    assert_eq!(login().await, (Ok(()), 1));
+    assert_eq!(login().await, (Ok(()), 1));
+    fake.posts(TOKEN, &[(401, r#"{"error":"invalid_client"}"#)]);
+    let refused = OauthError::TokenRefused { code: "invalid_client".into() };
+    assert_eq!(login().await, (Err(refused), 1));
+    tokens(&fake, &["a"]);
+    assert_eq!(login().await, (Ok(()), 2));
 }

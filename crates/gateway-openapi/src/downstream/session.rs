@@ -102,11 +102,14 @@ fn arguments(params: &Params) -> Result<RawObject, String> {
 
 fn lacking(error: CredentialError) -> DownstreamFault {
     let reason = error.to_string();
-    let visit = match error {
-        CredentialError::Unavailable { .. } => None,
-        CredentialError::Visit { url, id, message } => Some(Box::new(Visit { url, id, message })),
-    };
-    DownstreamFault::Credentials { reason, visit }
+    match error {
+        CredentialError::Unavailable { .. } => DownstreamFault::Credentials { reason, visit: None },
+        CredentialError::OfCaller { what } => DownstreamFault::CallerCredentials { what },
+        CredentialError::Visit { url, id, message } => {
+            let visit = Some(Box::new(Visit { url, id, message }));
+            DownstreamFault::Credentials { reason, visit }
+        }
+    }
 }
 
 fn failed(code: i64, message: &str) -> Result<Outcome, Error> {

@@ -80,6 +80,7 @@ fn of_downstream(error: &mut DownstreamError) -> Vec<&mut String> {
         | DownstreamFault::Unauthorized { .. }
         | DownstreamFault::Exhausted { .. }
         | DownstreamFault::Closed
+        | DownstreamFault::CallerCredentials { .. }
         | DownstreamFault::InputRequired => Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use gateway_domain::{
 use gateway_protocol::{Answer, convert};
 use tokio::time::{Instant, sleep};
 
-use super::{Visit, events::Events};
+use super::{Visit, events::Events, rounds};
 use crate::session::{Session, Unheard, Voice, new_name};
 
 /// How long a call that is only to be made again waits for that, and how much longer the next time.
@@ -102,6 +102,10 @@ impl Interview {
                 }
             };
             responses = with(&responses, &key, answer.raw());
+        }
+        if let (State::Afresh, Asker::Downstream(_)) = (&state, &asker) {
+            // A call that is made anew without the visit only asks for it again.
+            rounds::accepted(&responses)?;
         }
         self.count(&asker, asks, is_new)?;
         // With nothing new to say, an answer at once would be asked for again at once.

@@ -281,7 +281,7 @@ fn responses(params: &RawObject) -> Result<Option<RawObject>, CallerError> {
 }
 
 /// Whether nobody said no.
-fn accepted(responses: &RawObject) -> Result<(), CallerError> {
+pub(super) fn accepted(responses: &RawObject) -> Result<(), CallerError> {
     let refused = |answer: RawJson| {
         let action = RawObject::try_from(answer).ok().and_then(|answer| answer.get_text("action"));
         action.is_some_and(|action| action != "accept")

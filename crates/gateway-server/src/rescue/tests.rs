@@ -107,6 +107,7 @@ fn what_went_wrong_behind_the_edge() {
         (DownstreamFault::Status { status: 502 }, "downstream_status", true),
         (DownstreamFault::Unauthorized { status: 401 }, "downstream_unauthorized", false),
         (DownstreamFault::Credentials { reason: secret(), visit: None }, "downstream_credentials", false),
+        (DownstreamFault::CallerCredentials { what: "x" }, "downstream_credentials", false),
         (DownstreamFault::Exhausted { max: 3 }, "downstream_pool_exhausted", true),
         (DownstreamFault::Broken { retry_in: second, reason: secret() }, "downstream_broken", true),
         (DownstreamFault::Closed, "downstream_closed", true),

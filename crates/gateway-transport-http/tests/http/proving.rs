@@ -233,6 +233,19 @@ async fn without_credentials_nothing_is_sent() {
 }
 
 #[tokio::test]
+async fn who_comes_without_what_it_takes_is_told_what_that_is() {
+    let (fake, credentials) = (HttpFake::start(Profile::default()), Arc::<Scripted>::default());
+    let session = open(&fake, &credentials, &profile(Era::Modern)).await.unwrap();
+    credentials.lacking.lock().unwrap().push(CredentialError::OfCaller { what: "a token of yours" });
+    let made = session.call_tool("echo", &[], &params("{}"), &of("ann")).await;
+    let Err(Error::Downstream(error)) = made else { panic!("{made:?}") };
+    assert_eq!(error.fault, DownstreamFault::CallerCredentials { what: "a token of yours" });
+    assert_eq!(error.execution, Execution::NotStarted);
+    assert!(error.for_client().ends_with("needs a token of yours"), "{}", error.for_client());
+    assert_eq!(carried(&fake), ["server/discover: gateway 0"]);
+}
+
+#[tokio::test]
 async fn credentials_stand_in_no_header_that_is_the_gateways() {
     for name in ["host", "mcp-session-id", "content-length", "accept"] {
         let header = Some(HeaderName::from_static(name));

@@ -55,6 +55,10 @@ pub(super) fn read(
 
 fn public_url(item: &Item<'_>) -> Result<Uri, Fault> {
     let url = reach::url(item)?;
+    if reach::is_in_the_clear(&url) {
+        let fault = Fault::new("is not https, and browsers prove who they are there");
+        return Err(fault.hint("write \"https://gateway.example\", or http only with a loopback address"));
+    }
     match url.path() {
         "" | "/" if url.query().is_none() => Ok(url),
         _ => Err(Fault::new("has a path").hint("write scheme, host and port: \"https://gateway.example\"")),

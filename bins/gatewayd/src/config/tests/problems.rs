@@ -339,6 +339,40 @@ fn an_open_address_without_clients_is_refused_only_where_it_is_served() {
 }
 
 #[test]
+fn pages_for_users_are_where_their_browsers_find_them() {
+    let with = |auth: &str, more: &str| {
+        let listen = "listen = \"0.0.0.0:80\"";
+        let clients = "[clients.a]\nkey = \"0123456789abcdef\"";
+        format!("{listen}\n{more}\n[downstreams.r]\nurl = \"https://r.example\"\n{auth}\n{clients}")
+    };
+    let auth = "auth = { type = \"oauth\", mode = \"per_user\" }";
+    check(
+        &with(auth, ""),
+        &[
+            "g.toml:1: listen: users of `r` have to visit pages, which browsers do not find at 0.0.0.0:80; hint: write public_url = \"https://gateway.example\", where they reach the gateway",
+        ],
+    );
+    check(
+        &with(auth, "public_url = \"http://gateway.example\""),
+        &[
+            "g.toml:2: public_url: is not https, and browsers prove who they are there; hint: write \"https://gateway.example\", or http only with a loopback address",
+        ],
+    );
+    let oauth = "[oauth]\nresource = \"https://gateway.example/mcp\"\n[[oauth.issuers]]\nissuer = \"https://login.example\"";
+    for accepted in [
+        with(auth, "public_url = \"https://gateway.example\""),
+        with(auth, "public_url = \"http://localhost:80\""),
+        with(auth, oauth),
+        with(&format!("enabled = false\n{auth}"), "[downstreams.k]\ncommand = [\"k\"]"),
+        with("auth = { type = \"oauth\" }", ""),
+        with(auth, "").replace("0.0.0.0", "127.0.0.1"),
+        with(auth, "").replace("listen = \"0.0.0.0:80\"", ""),
+    ] {
+        Scene::with("g.toml", &accepted).good();
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_named() {
     let rows: &[(&str, &str, &[&str])] = &[
         ("g.toml", "a = 1\nb = [", &["g.toml:2: unclosed array, expected `]`"]),

@@ -208,3 +208,20 @@ fn another_secret_is_something_else_to_redact() {
         assert_eq!(redaction(&old, new), is_so);
     }
 }
+
+#[test]
+fn where_users_are_sent_to_concerns_the_downstreams_that_send_them() {
+    let text = |url: &str| {
+        let auth = |mode| format!("auth = {{ type = \"oauth\", mode = \"{mode}\" }}");
+        format!(
+            "{url}\n{KEPT}[downstreams.own]\nurl = \"https://o.example\"\n{}\n[downstreams.shared]\nurl = \"https://s.example\"\n{}",
+            auth("per_user"),
+            auth("gateway")
+        )
+    };
+    let public = |host| text(&format!("public_url = \"https://{host}.example\""));
+    for (before, after) in [(public("one"), public("two")), (text(""), public("one"))] {
+        assert_eq!(changes(&config(&before), &config(&after)), "start own, keep 2");
+        assert_eq!(changes(&config(&after), &config(&after)), "keep 3");
+    }
+}

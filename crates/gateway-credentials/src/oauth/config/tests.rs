@@ -37,8 +37,9 @@ fn what_cannot_work_is_refused_by_its_rule() {
         (machine(), &[id], Some("client_credentials")),
         (machine(), &[id, secret], Some("client_secret")),
         (machine(), &[id, secret, token_url], None),
-        (Mode::Exchange, &[id, secret, issuer], None),
-        (Mode::Exchange, &[secret, issuer], Some("client_credentials")),
+        (Mode::Exchange, &[id, secret, token_url], None),
+        (Mode::Exchange, &[id, secret, issuer], Some("exchange")),
+        (Mode::Exchange, &[secret, token_url], Some("client_credentials")),
         (
             gateway(),
             &[|config| config.client.metadata_url = Some("https://a.example/".into())],

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use gateway_domain::Secret;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::{Slot, StoreError, TokenStore, slot::Owner};
 use crate::oauth::{
@@ -110,21 +110,15 @@ impl Records {
 /// A secret in a document: its memory is overwritten in the end.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-struct Hidden(String);
+struct Hidden(Zeroizing<String>);
 
 impl Hidden {
     fn of(secret: &Secret) -> Self {
-        Self(secret.expose().to_owned())
+        Self(Zeroizing::new(secret.expose().to_owned()))
     }
 
     fn into_secret(mut self) -> Secret {
-        Secret::new(std::mem::take(&mut self.0))
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        self.0.zeroize();
+        Secret::new(std::mem::take(&mut *self.0))
     }
 }
 

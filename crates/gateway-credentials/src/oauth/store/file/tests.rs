@@ -95,3 +95,43 @@ fn a_key_has_32_bytes() {
         assert_eq!(key_bytes(&key).is_some(), good, "{key}");
     }
 }
+
+#[tokio::test]
+async fn what_is_longer_than_any_document_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::open(&folder.path().join("a"), &given("a")).unwrap();
+    let overhead = MAGIC.len() + NONCE_LEN + AES_256_GCM.tag_len();
+    for (length, expected) in
+        [(LONGEST - overhead, Ok(true)), (LONGEST - overhead + 1, Err(StoreError::Unreadable))]
+    {
+        store.save(&slot("i"), Zeroizing::new(vec![b'x'; length])).await.unwrap();
+        assert_eq!(store.load(&slot("i")).await.map(|found| found.is_some()), expected, "{length}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_or_removed_is_not_taken_for_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::open(&folder.path().join("a"), &given("a")).unwrap();
+    fs::create_dir(store.path(&slot("i"))).unwrap();
+    assert!(matches!(store.load(&slot("i")).await, Err(StoreError::Io(_))));
+    assert!(matches!(store.remove(&slot("i")).await, Err(StoreError::Io(_))));
+}
+
+#[test]
+fn those_who_open_a_store_first_at_the_same_time_have_one_key() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, start) = (folder.path().join(KEY_FILE), std::sync::Barrier::new(8));
+        let keys: Vec<_> = std::thread::scope(|scope| {
+            let open = || {
+                start.wait();
+                kept_key(&path)
+            };
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            all.into_iter().map(|one| one.join().unwrap().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| key.expose() == keys[0].expose()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+}
