@@ -97,6 +97,7 @@ const CALLS: &[Row] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 async fn every_call_is_one_record_whatever_came_of_it() {
     for speaks in eras() {
         let folder = Folder::with(&world());

@@ -23,6 +23,7 @@ done
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 async fn secrets_are_said_in_neither_direction() {
     let script = ["sh", "-c", TELLS].map(str::to_owned);
     let config = [

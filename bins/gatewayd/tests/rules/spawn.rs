@@ -8,6 +8,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 async fn a_command_is_started_as_it_is_written_with_little_of_the_environment() {
     let odd = [
         "$(touch made)",
