@@ -45,35 +45,7 @@ async fn secrets_are_said_in_neither_direction() {
         for tool in ["d__echo", "tells__tell"] {
             until(tool, &serving, async || has(&client, tool).await).await;
         }
-        // What a client says is not said to the server, however it is escaped; nor what the server says.
-        for written in [escaped.clone(), as_units(CANARY)] {
-            let echoed = call(&client, "d__echo", &format!(r#"{{"text":"is {written} so"}}"#)).await;
-            good(&echoed);
-            let result = json(&echoed.result().unwrap());
-            assert_eq!(
-                result["structuredContent"]["text"], "is [REDACTED] so",
-                "{speaks:?}: {}",
-                echoed.text
-            );
-            assert_eq!(result["_meta"]["example.testkit/marker"], "[REDACTED]", "{}", echoed.text);
-        }
-        let error = call(&client, "tells__tell", "{}").await;
-        let found = json(&error.error().unwrap());
-        assert_eq!(found["message"], "token [REDACTED] is wrong", "{}", error.text);
-        assert!(!error.text.contains(token), "{}", error.text);
-
-        let params = r#"{"name":"d__progress","arguments":{"n":3,"ms":1},"_meta":{"progressToken":"p"}}"#;
-        let told = client.request("9", "tools/call", params).await.unwrap();
-        assert_eq!(told.before.len(), 3, "{speaks:?}: {:?}", told.before);
-        for notice in &told.before {
-            assert_eq!(json(notice)["params"]["message"], "[REDACTED]", "{notice}");
-        }
-        let logged = logs(&client, &speaks).await;
-        assert!(!logged.is_empty(), "{speaks:?}");
-        for notice in &logged {
-            assert_eq!(json(notice)["params"]["data"]["marker"], "[REDACTED]", "{notice}");
-        }
-
+        check_said(&client, &speaks, &escaped, token).await;
         let large = call(&client, "d__blob", r#"{"bytes":5000}"#).await;
         let result = json(&large.result().unwrap());
         assert_eq!(result["isError"], true, "{}", large.text);
@@ -101,6 +73,38 @@ async fn secrets_are_said_in_neither_direction() {
         for written in [CANARY, &escaped] {
             assert!(!text.contains(written), "{what}: {}", around(&text, written));
         }
+    }
+}
+
+async fn check_said(
+    client: &gateway_testkit::client::HttpClient,
+    speaks: &Speaks,
+    escaped: &str,
+    token: &str,
+) {
+    // What a client says is not said to the server, however it is escaped; nor what the server says.
+    for written in [escaped.to_owned(), as_units(CANARY)] {
+        let echoed = call(client, "d__echo", &format!(r#"{{"text":"is {written} so"}}"#)).await;
+        good(&echoed);
+        let result = json(&echoed.result().unwrap());
+        assert_eq!(result["structuredContent"]["text"], "is [REDACTED] so", "{speaks:?}: {}", echoed.text);
+        assert_eq!(result["_meta"]["example.testkit/marker"], "[REDACTED]", "{}", echoed.text);
+    }
+    let error = call(client, "tells__tell", "{}").await;
+    let found = json(&error.error().unwrap());
+    assert_eq!(found["message"], "token [REDACTED] is wrong", "{}", error.text);
+    assert!(!error.text.contains(token), "{}", error.text);
+
+    let params = r#"{"name":"d__progress","arguments":{"n":3,"ms":1},"_meta":{"progressToken":"p"}}"#;
+    let told = client.request("9", "tools/call", params).await.unwrap();
+    assert_eq!(told.before.len(), 3, "{speaks:?}: {:?}", told.before);
+    for notice in &told.before {
+        assert_eq!(json(notice)["params"]["message"], "[REDACTED]", "{notice}");
+    }
+    let logged = logs(client, speaks).await;
+    assert!(!logged.is_empty(), "{speaks:?}");
+    for notice in &logged {
+        assert_eq!(json(notice)["params"]["data"]["marker"], "[REDACTED]", "{notice}");
     }
 }
 

@@ -84,10 +84,7 @@ pub(crate) fn good(answer: &Answer) {
 
 /// `error.data.kind`, or what stands for it.
 pub(crate) fn kind(answer: &Answer) -> String {
-    let text = answer.text.clone();
-    json(&text)["error"]["data"]["gatewayd"]["kind"]
-        .as_str()
-        .or(json(&text)["error"]["data"]["kind"].as_str())
-        .unwrap_or_default()
-        .to_owned()
+    let answer = json(&answer.text);
+    let data = &answer["error"]["data"];
+    data["gatewayd"]["kind"].as_str().or_else(|| data["kind"].as_str()).unwrap_or_default().to_owned()
 }
