@@ -97,7 +97,6 @@ const CALLS: &[Row] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::too_many_lines, reason = "one course of events")]
 async fn every_call_is_one_record_whatever_came_of_it() {
     for speaks in eras() {
         let folder = Folder::with(&world());
@@ -111,44 +110,12 @@ async fn every_call_is_one_record_whatever_came_of_it() {
             call(&desk, tool, arguments).await;
         }
         let mut all = records(&serving, &file, CALLS.len()).await;
-        let found: Vec<_> = all
-            .iter()
-            .map(|record| (&record["tool"], &record["allowed"], &record["decision"], &record["error"]))
-            .collect();
-        let expected: Vec<[Value; 4]> = CALLS
-            .iter()
-            .map(|(tool, _, allowed, decision, error)| {
-                [(*tool).into(), (*allowed).into(), (*decision).into(), (*error).into()]
-            })
-            .collect();
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|[tool, allowed, decision, error]| (tool, allowed, decision, error))
-            .collect();
-        assert_eq!(found, expected, "{speaks:?}");
-        for record in &all {
-            assert_eq!(
-                (&record["client"], &record["method"]),
-                (&"desk".into(), &"tools/call".into()),
-                "{record}"
-            );
-        }
+        check_calls(&all, &speaks);
 
         // A workflow is a record, and each call of its steps.
         good(&call(&desk, "flow", "{}").await);
         all = records(&serving, &file, CALLS.len() + 3).await;
-        let of_run = &all[CALLS.len()..];
-        let steps: Vec<_> = of_run.iter().filter_map(|record| record["step"].as_str()).collect();
-        assert_eq!(steps, ["one", "two"], "{of_run:#?}");
-        for record in of_run.iter().filter(|record| record["step"].is_string()) {
-            assert_eq!(
-                (&record["workflow"], &record["client"]),
-                (&"flow".into(), &"desk".into()),
-                "{record}"
-            );
-        }
-        let outer = of_run.iter().find(|record| record["step"].is_null()).unwrap();
-        assert_eq!((&outer["tool"], &outer["allowed"]), (&"flow".into(), &true.into()));
+        check_run(&all[CALLS.len()..]);
 
         // A call that its client gives up.
         cancel(&desk, &speaks, &serving, "slow__sleep_ms").await;
@@ -176,6 +143,39 @@ async fn every_call_is_one_record_whatever_came_of_it() {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(serving.terminate(PATIENCE), Some(0));
     }
+}
+
+fn check_calls(all: &[Value], speaks: &Speaks) {
+    let found: Vec<_> = all
+        .iter()
+        .map(|record| (&record["tool"], &record["allowed"], &record["decision"], &record["error"]))
+        .collect();
+    let expected: Vec<[Value; 4]> = CALLS
+        .iter()
+        .map(|(tool, _, allowed, decision, error)| {
+            [(*tool).into(), (*allowed).into(), (*decision).into(), (*error).into()]
+        })
+        .collect();
+    let expected: Vec<_> =
+        expected.iter().map(|[tool, allowed, decision, error]| (tool, allowed, decision, error)).collect();
+    assert_eq!(found, expected, "{speaks:?}");
+    for record in all {
+        assert_eq!(
+            (&record["client"], &record["method"]),
+            (&"desk".into(), &"tools/call".into()),
+            "{record}"
+        );
+    }
+}
+
+fn check_run(of_run: &[Value]) {
+    let steps: Vec<_> = of_run.iter().filter_map(|record| record["step"].as_str()).collect();
+    assert_eq!(steps, ["one", "two"], "{of_run:#?}");
+    for record in of_run.iter().filter(|record| record["step"].is_string()) {
+        assert_eq!((&record["workflow"], &record["client"]), (&"flow".into(), &"desk".into()), "{record}");
+    }
+    let outer = of_run.iter().find(|record| record["step"].is_null()).unwrap();
+    assert_eq!((&outer["tool"], &outer["allowed"]), (&"flow".into(), &true.into()));
 }
 
 /// Begins a call that takes long, and gives it up.

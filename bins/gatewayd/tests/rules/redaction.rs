@@ -3,7 +3,7 @@
 use gateway_testkit::client::Speaks;
 
 use crate::{
-    support::{Folder, Serving, fake, hang_up, has, logged, toml, until, write},
+    support::{Folder, Serving, fake, has, toml, until},
     world::{Files as _, at, call, eras, good, json},
 };
 
@@ -23,7 +23,6 @@ done
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::too_many_lines, reason = "one course of events")]
 async fn secrets_are_said_in_neither_direction() {
     let script = ["sh", "-c", TELLS].map(str::to_owned);
     let config = [
@@ -46,35 +45,7 @@ async fn secrets_are_said_in_neither_direction() {
         for tool in ["d__echo", "tells__tell"] {
             until(tool, &serving, async || has(&client, tool).await).await;
         }
-        // What a client says is not said to the server, however it is escaped; nor what the server says.
-        for written in [escaped.clone(), as_units(CANARY)] {
-            let echoed = call(&client, "d__echo", &format!(r#"{{"text":"is {written} so"}}"#)).await;
-            good(&echoed);
-            let result = json(&echoed.result().unwrap());
-            assert_eq!(
-                result["structuredContent"]["text"], "is [REDACTED] so",
-                "{speaks:?}: {}",
-                echoed.text
-            );
-            assert_eq!(result["_meta"]["example.testkit/marker"], "[REDACTED]", "{}", echoed.text);
-        }
-        let error = call(&client, "tells__tell", "{}").await;
-        let found = json(&error.error().unwrap());
-        assert_eq!(found["message"], "token [REDACTED] is wrong", "{}", error.text);
-        assert!(!error.text.contains(token), "{}", error.text);
-
-        let params = r#"{"name":"d__progress","arguments":{"n":3,"ms":1},"_meta":{"progressToken":"p"}}"#;
-        let told = client.request("9", "tools/call", params).await.unwrap();
-        assert_eq!(told.before.len(), 3, "{speaks:?}: {:?}", told.before);
-        for notice in &told.before {
-            assert_eq!(json(notice)["params"]["message"], "[REDACTED]", "{notice}");
-        }
-        let logged = logs(&client, &speaks).await;
-        assert!(!logged.is_empty(), "{speaks:?}");
-        for notice in &logged {
-            assert_eq!(json(notice)["params"]["data"]["marker"], "[REDACTED]", "{notice}");
-        }
-
+        check_said(&client, &speaks, &escaped, token).await;
         let large = call(&client, "d__blob", r#"{"bytes":5000}"#).await;
         let result = json(&large.result().unwrap());
         assert_eq!(result["isError"], true, "{}", large.text);
@@ -102,6 +73,38 @@ async fn secrets_are_said_in_neither_direction() {
         for written in [CANARY, &escaped] {
             assert!(!text.contains(written), "{what}: {}", around(&text, written));
         }
+    }
+}
+
+async fn check_said(
+    client: &gateway_testkit::client::HttpClient,
+    speaks: &Speaks,
+    escaped: &str,
+    token: &str,
+) {
+    // What a client says is not said to the server, however it is escaped; nor what the server says.
+    for written in [escaped.to_owned(), as_units(CANARY)] {
+        let echoed = call(client, "d__echo", &format!(r#"{{"text":"is {written} so"}}"#)).await;
+        good(&echoed);
+        let result = json(&echoed.result().unwrap());
+        assert_eq!(result["structuredContent"]["text"], "is [REDACTED] so", "{speaks:?}: {}", echoed.text);
+        assert_eq!(result["_meta"]["example.testkit/marker"], "[REDACTED]", "{}", echoed.text);
+    }
+    let error = call(client, "tells__tell", "{}").await;
+    let found = json(&error.error().unwrap());
+    assert_eq!(found["message"], "token [REDACTED] is wrong", "{}", error.text);
+    assert!(!error.text.contains(token), "{}", error.text);
+
+    let params = r#"{"name":"d__progress","arguments":{"n":3,"ms":1},"_meta":{"progressToken":"p"}}"#;
+    let told = client.request("9", "tools/call", params).await.unwrap();
+    assert_eq!(told.before.len(), 3, "{speaks:?}: {:?}", told.before);
+    for notice in &told.before {
+        assert_eq!(json(notice)["params"]["message"], "[REDACTED]", "{notice}");
+    }
+    let logged = logs(client, speaks).await;
+    assert!(!logged.is_empty(), "{speaks:?}");
+    for notice in &logged {
+        assert_eq!(json(notice)["params"]["data"]["marker"], "[REDACTED]", "{notice}");
     }
 }
 
@@ -161,66 +164,5 @@ async fn patterns_find_what_looks_like_a_secret() {
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{pattern}: {err}");
         assert!(err.contains(expected), "{err}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn secrets_that_come_with_a_reload_are_known_at_once_and_old_ones_stay_so() {
-    let audit = "[audit]\nsink = \"file:audit.jsonl\"\nflush = { max_interval = \"5ms\" }\n";
-    let with = |value: &str| {
-        let secret =
-            if value.is_empty() { String::new() } else { format!("[redaction.values]\nv = \"{value}\"\n") };
-        format!("{audit}{secret}{}", fake("d", &[]))
-    };
-    let folder = Folder::with(&with(""));
-    let serving = Serving::start(&folder, &["--no-watch"]);
-    let client = at(&serving, "", Speaks::modern()).await;
-    until("echo", &serving, async || has(&client, "d__echo").await).await;
-    let echo = async |text: &str| call(&client, "d__echo", &format!(r#"{{"text":"{text}"}}"#)).await.text;
-    let ask = async |uri: &str| client.request("5", "resources/read", &format!(r#"{{"uri":"{uri}"}}"#)).await;
-    assert!(echo("Sends back").await.contains("Sends back"));
-    for (n, value) in ["secret-of-monday", "secret-of-tuesday", ""].into_iter().enumerate() {
-        write(&folder, &with(value));
-        hang_up(serving.pid());
-        logged(&serving, "configuration reloaded", n + 1).await;
-    }
-    for text in ["secret-of-monday", "secret-of-tuesday"] {
-        let echoed = echo(text).await;
-        assert!(echoed.contains("[REDACTED]") && !echoed.contains(text), "{echoed}");
-        ask(&format!("note://{text}")).await.unwrap();
-    }
-    assert!(!serving.log().contains("keep their values"), "{}", serving.log());
-    let records = || std::fs::read_to_string(folder.file("audit.jsonl")).unwrap_or_default();
-    until("the records", &serving, async || records().matches("note://").count() == 2).await;
-    assert!(!records().contains("secret-of") && records().contains("note://[REDACTED]"), "{}", records());
-}
-
-/// A program that answers every call with the same number, as such and in a text.
-const COUNTS: &str = r#"
-while read -r line; do
-  id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
-  case $line in
-    *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"t\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"count\",\"inputSchema\":{\"type\":\"object\"}}]}}" ;;
-    *'"tools/call"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"1234567890123\"}],\"structuredContent\":{\"n\":1234567890123,\"l\":[true,1234567890123]}}}" ;;
-    *'"id"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"no\"}}" ;;
-  esac
-done
-"#;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn numbers_and_structure_stay_as_they_are() {
-    let values = "[redaction.values]\nnumber = \"1234567890123\"\nstructure = \"[true,123\"\n";
-    let server = format!("[downstreams.d]\ncommand = {}\n", toml(&["sh", "-c", COUNTS].map(str::to_owned)));
-    let folder = Folder::with(&format!("{values}{server}"));
-    let serving = Serving::start(&folder, &[]);
-    for speaks in eras() {
-        let client = at(&serving, "", speaks.clone()).await;
-        until("count", &serving, async || has(&client, "d__count").await).await;
-        let answer = call(&client, "d__count", r#"{"n":1234567890123}"#).await;
-        good(&answer);
-        let result = json(&answer.result().unwrap());
-        assert_eq!(result["content"][0]["text"], "[REDACTED]", "{}", answer.text);
-        assert!(answer.text.contains(r#"{"n":1234567890123,"l":[true,1234567890123]}"#), "{}", answer.text);
     }
 }

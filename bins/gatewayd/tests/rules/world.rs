@@ -84,7 +84,7 @@ pub(crate) fn good(answer: &Answer) {
 
 /// `error.data.kind`, or what stands for it.
 pub(crate) fn kind(answer: &Answer) -> String {
-    let data = &json(&answer.text)["error"]["data"];
-    let own = data["gatewayd"]["kind"].as_str();
-    own.or_else(|| data["kind"].as_str()).unwrap_or_default().to_owned()
+    let answer = json(&answer.text);
+    let data = &answer["error"]["data"];
+    data["gatewayd"]["kind"].as_str().or_else(|| data["kind"].as_str()).unwrap_or_default().to_owned()
 }

@@ -146,24 +146,24 @@ async fn a_refused_request_is_made_once_more_if_there_are_other_credentials() {
 async fn without_credentials_nothing_is_sent_and_it_is_no_result_of_a_tool() {
     let [url, id, message] = ["https://g/x", "i", "m"].map(str::to_owned);
     let visit = Visit { url: url.clone(), id: id.clone(), message: message.clone() };
-    let lacking = |visit: Option<Visit>| {
-        move |reason| DownstreamFault::Credentials { reason, visit: visit.map(Box::new) }
+    let visited = DownstreamFault::Credentials {
+        reason: "the user has to authorize the gateway first".to_owned(),
+        visit: Some(Box::new(visit)),
     };
-    let rows: [(_, Box<dyn FnOnce(String) -> DownstreamFault>); 3] = [
-        (CredentialError::Unavailable { reason: "log in".into() }, Box::new(lacking(None))),
-        (CredentialError::Visit { url, id, message }, Box::new(lacking(Some(visit)))),
+    for (error, expected) in [
         (
-            CredentialError::OfCaller { what: "w" },
-            Box::new(|_| DownstreamFault::CallerCredentials { what: "w" }),
+            CredentialError::Unavailable { reason: "log in".into() },
+            DownstreamFault::Credentials { reason: "log in".to_owned(), visit: None },
         ),
-    ];
-    for (error, expected) in rows {
+        (CredentialError::Visit { url, id, message }, visited),
+        (CredentialError::OfCaller { what: "w" }, DownstreamFault::CallerCredentials { what: "w" }),
+    ] {
         let api = Recorder::new(200);
-        let credentials = Scripted { lacking: Some(error.clone()), ..Scripted::new(Reaction::Retry) };
+        let credentials = Scripted { lacking: Some(error), ..Scripted::new(Reaction::Retry) };
         let made = call(&api, Some(Arc::new(credentials)), &of_ann()).await;
         let Err(Error::Downstream(made)) = made else { panic!("{made:?}") };
         assert_eq!(made.execution, Execution::NotStarted);
-        assert_eq!(made.fault, expected(error.to_string()));
+        assert_eq!(made.fault, expected);
         assert!(api.all("x-key").is_empty());
     }
 }
