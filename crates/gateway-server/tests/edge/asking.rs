@@ -64,6 +64,7 @@ fn questions(tool: &str) -> Option<String> {
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "one table")]
 #[async_trait]
 impl Dispatcher for Asker {
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
