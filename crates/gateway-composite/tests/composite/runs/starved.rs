@@ -60,7 +60,7 @@ async fn others_go_on_while_runs_evaluate() {
 async fn the_time_of_a_step_is_kept_while_it_evaluates() {
     let tools = Tools::default();
     let composer = composer(&tools, ComposerConfig::default());
-    let wait = r#","timeout":"100ms""#;
+    let wait = r#","timeout":"20ms""#;
     let all = "{{ range(9000)|map('string')|map('upper')|list|length }}".repeat(10);
     let rows = [
         heavy("a", 10, wait),
@@ -75,8 +75,8 @@ async fn the_time_of_a_step_is_kept_while_it_evaluates() {
         let mut run = begin(&composer, &tools, std::slice::from_ref(&steps), "");
         let result = end(&mut run).await;
         let took = since.elapsed();
-        assert!(result.outcome.unwrap_err().to_string().contains("100ms"), "{steps}");
-        assert!(took >= Duration::from_millis(100) && took < PATIENCE, "{took:?}: {steps}");
+        assert!(result.outcome.unwrap_err().to_string().contains("20ms"), "{steps}");
+        assert!(took >= Duration::from_millis(20) && took < PATIENCE, "{took:?}: {steps}");
         timeout(PATIENCE, evaluates_nothing(&composer)).await.expect("nothing is evaluated for nobody");
     }
     assert!(tools.seen().is_empty());
@@ -95,7 +95,7 @@ async fn the_time_of_a_run_is_kept_while_it_evaluates_what_belongs_to_no_step() 
         ),
     ] {
         let since = Instant::now();
-        let mut run = begin(&composer, &tools, &steps, &format!(r#"{rest},"timeout":"100ms""#));
+        let mut run = begin(&composer, &tools, &steps, &format!(r#"{rest},"timeout":"20ms""#));
         assert_eq!(end(&mut run).await.status(), RunStatus::TimedOut, "{rest}");
         assert!(since.elapsed() < PATIENCE, "{:?}: {rest}", since.elapsed());
         timeout(PATIENCE, evaluates_nothing(&composer)).await.expect("nothing is evaluated for nobody");
