@@ -52,9 +52,11 @@ async fn a_profile_has_what_it_selects_under_names_of_its_own() {
         assert_eq!(tools(&some).await, ["say"], "{speaks:?}");
         good(&call(&some, "say", "{}").await);
         assert!(call(&some, "d__add", r#"{"a":1,"b":2}"#).await.error().is_some());
-        let fooled = connect(&small, "fooled", speaks.clone()).await;
-        assert!(tools(&fooled).await.is_empty(), "{speaks:?}");
-        assert!(call(&fooled, "say", "{}").await.error().is_some());
+        // Who may use nothing of it is told that there is no such path.
+        let fooled = HttpClient::new(&small, speaks.clone())
+            .unwrap()
+            .with_header("authorization", &format!("Bearer {}", crate::world::key("fooled")));
+        assert_eq!(call(&fooled, "say", "{}").await.status, 404, "{speaks:?}");
         let main = at(&serving, "all", speaks.clone()).await;
         assert!(has(&main, "d__echo").await && !has(&main, "say").await);
 
