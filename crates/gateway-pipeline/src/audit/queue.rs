@@ -114,3 +114,21 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::slots::Slots;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_writer_is_rung_for_the_first_line_and_when_so_many_have_come() {
+        let slots = Slots::new(16, 1.0, 1.0);
+        let queue = Queue::new(3);
+        let mut rung = Vec::new();
+        for _ in 0..4 {
+            queue.push(b"line", slots.ordinary().unwrap()).unwrap();
+            rung.push(queue.rung_before(Some(Instant::now())).await);
+        }
+        assert_eq!(rung, [true, false, true, false]);
+    }
+}

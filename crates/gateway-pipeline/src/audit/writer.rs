@@ -9,8 +9,8 @@ use super::{
     sink::Sink,
 };
 
-/// A buffer that has grown beyond this is not used again.
-const SPARE_LIMIT: usize = 1 << 20;
+/// A buffer keeps no more memory than this for later, in bytes.
+const SPARE_LIMIT: usize = 1_048_576;
 
 /// The task that owns the sinks (P-58).
 pub(super) struct Writer {
@@ -132,9 +132,7 @@ impl Writer {
                 failure = Some(error);
             }
             is_done &= outlet.rest.is_empty();
-            if outlet.rest.capacity() > SPARE_LIMIT && outlet.rest.is_empty() {
-                outlet.rest = Vec::new();
-            }
+            outlet.rest.shrink_to(SPARE_LIMIT);
         }
         self.writing.judge(failure.as_ref());
         is_done

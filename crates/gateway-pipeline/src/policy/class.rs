@@ -102,14 +102,16 @@ impl Snapshot {
     /// What has a URI is decided by every spelling of it: allowed if all are, denied if one is.
     pub(super) fn decide(&self, class: &Class, access: &Access<'_>) -> Decision {
         let decision = self.decide_as(class, access, Spelling::Told);
-        if !has_uri(access.act) || decision == Decision::Denied {
+        if !has_uri(access.act) {
             return decision;
         }
         let Some([_, strict, loose]) = spellings(access.name) else { return Decision::Denied };
         let of = |name, spelling| self.decide_as(class, &Access { name, ..*access }, spelling);
         match (decision, of(&strict, Spelling::Told), of(&loose, Spelling::Loose)) {
             (Decision::Allowed, Decision::Allowed, Decision::Allowed) => Decision::Allowed,
-            (_, Decision::Denied, _) | (_, _, Decision::Denied) => Decision::Denied,
+            (Decision::Denied, _, _) | (_, Decision::Denied, _) | (_, _, Decision::Denied) => {
+                Decision::Denied
+            }
             _ => Decision::DeniedByDefault,
         }
     }

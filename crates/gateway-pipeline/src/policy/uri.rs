@@ -167,9 +167,8 @@ fn path(path: &str, collapse: bool, reading: Reading) -> String {
     let last = parts.len() - 1;
     let mut kept: Vec<&str> = Vec::with_capacity(parts.len());
     for (at, part) in parts.iter().enumerate() {
-        let is_root = at == 0 && is_rooted;
         match *part {
-            "." | ".." if !is_root => {
+            "." | ".." => {
                 if *part == ".." && kept.len() > usize::from(is_rooted) {
                     kept.pop();
                 }
@@ -177,7 +176,7 @@ fn path(path: &str, collapse: bool, reading: Reading) -> String {
                     kept.push("");
                 }
             }
-            "" if collapse && !is_root && at != last => {}
+            "" if collapse && at != 0 && at != last => {}
             part => kept.push(part),
         }
     }
@@ -225,7 +224,7 @@ fn decoded(text: &str, reading: Reading) -> String {
 fn encoded_run(bytes: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let one = |triplet: &[u8]| match *triplet {
-        [b'%', high, low] => Some(digit(high)? << 4 | digit(low)?),
+        [b'%', high, low] => Some(digit(high)? * 16 + digit(low)?),
         _ => None,
     };
     bytes.chunks(3).map_while(one).collect()

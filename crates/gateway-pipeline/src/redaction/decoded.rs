@@ -37,7 +37,6 @@ impl Decoded {
     pub(super) fn raw(&self, part: &Range<usize>) -> Range<usize> {
         let index = |at: usize| self.pieces.partition_point(|piece| piece.text <= at).saturating_sub(1);
         let raw = |index: usize, at: usize| match self.pieces.get(index) {
-            Some(piece) if piece.is_escape => piece.raw,
             Some(piece) => piece.raw + (at - piece.text),
             None => self.length,
         };

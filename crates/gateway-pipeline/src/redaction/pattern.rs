@@ -7,11 +7,11 @@ use super::{
 };
 
 /// The most memory that a compiled expression takes, in bytes; for the table that it is run with, as much again.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = 1_048_576;
 /// How deep an expression may nest.
 const DEEPEST: u32 = 100;
 /// Of an expression without a bound, or with a larger one, so much is taken to be a match where it matters.
-const LONGEST: usize = 64 * 1024;
+const LONGEST: usize = 65_536;
 
 /// A pattern that can be used.
 #[derive(Debug)]

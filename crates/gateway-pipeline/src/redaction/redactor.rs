@@ -42,7 +42,7 @@ pub struct Redacted<T> {
 
 impl Redactor {
     /// Up to so many bytes of needles are looked for with a full table, which is faster and much larger.
-    const FAST: usize = 8 * 1024;
+    const FAST: usize = 8_192;
 
     /// Compiles what is to be found.
     ///

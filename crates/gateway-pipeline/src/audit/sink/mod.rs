@@ -4,10 +4,7 @@ mod file;
 mod rotation;
 mod stdout;
 
-use std::{
-    fs::File,
-    io::{self, Write as _},
-};
+use std::io::{self, Write};
 
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
@@ -72,10 +69,10 @@ impl<T: Send + 'static> Blocking<T> {
 }
 
 /// Writes until all is written or something fails. How much was written.
-fn write_out(mut file: &File, lines: &[u8]) -> (usize, io::Result<()>) {
+fn write_out(mut to: impl Write, lines: &[u8]) -> (usize, io::Result<()>) {
     let mut written = 0;
     while written < lines.len() {
-        match file.write(&lines[written..]) {
+        match to.write(&lines[written..]) {
             Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
             Ok(count) => written += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -83,4 +80,40 @@ fn write_out(mut file: &File, lines: &[u8]) -> (usize, io::Result<()>) {
         }
     }
     (written, Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes a byte at a time, and says before each what is in the list.
+    struct Slow(Vec<io::Result<usize>>, Vec<u8>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if let Some(said) = self.0.pop() {
+                return said;
+            }
+            self.1.push(bytes[0]);
+            Ok(1)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_interrupted_write_goes_on_and_a_failed_one_says_how_far_it_came() {
+        #[track_caller]
+        fn check(said: io::Result<usize>, expected: (usize, Option<io::ErrorKind>)) {
+            let mut slow = Slow(vec![said], Vec::new());
+            let (written, result) = write_out(&mut slow, b"abc");
+            assert_eq!((written, result.err().map(|error| error.kind())), expected);
+            assert_eq!(slow.1, b"abc"[..written]);
+        }
+        check(Err(io::ErrorKind::Interrupted.into()), (3, None));
+        check(Err(io::ErrorKind::StorageFull.into()), (0, Some(io::ErrorKind::StorageFull)));
+        check(Ok(0), (0, Some(io::ErrorKind::WriteZero)));
+    }
 }

@@ -264,12 +264,13 @@ async fn no_secret_stands_in_a_record_whole_or_cut() {
         peer: None,
         method: Some("a token-of-today"),
         name: Some("hunter2/2"),
-        reason: "unauthorized",
+        reason: "hunter2/2",
     });
     log.close().await;
     let text = memory.with(|state| state.text.clone());
     assert!(!text.contains("hunter") && !text.contains("token-of-today"), "{text}");
     assert_eq!(memory.text("tool")[0], r#""x://h?t=[REDACTED]""#);
     assert_eq!(memory.text("client")[0], r#""[REDACTED]""#);
+    assert_eq!(memory.text("error")[3], r#""[REDACTED]""#);
     assert_eq!(memory.text("method")[2..], [r#""[REDACTED]""#, r#""a [REDACTED]""#]);
 }

@@ -46,6 +46,16 @@ fn no_spelling_of_a_resource_gets_out_of_what_is_allowed() {
 }
 
 #[test]
+fn the_name_of_a_tool_has_one_spelling() {
+    let policy = Policy::new(&config(vec![client("desk", &["files__*"], &["b"])], Vec::new())).unwrap();
+    for act in [Act::Call, Act::Get] {
+        let decided =
+            Wish::new(act, "files__a/../b", Some("files")).decided(&policy, &Caller::client("desk"));
+        assert_eq!(decided, Allowed, "{act:?}");
+    }
+}
+
+#[test]
 fn every_spelling_of_a_resource_is_denied() {
     for evasion in [
         "file:///priv/b",

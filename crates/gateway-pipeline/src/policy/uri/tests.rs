@@ -69,6 +69,7 @@ fn other_schemes_keep_what_they_may_mean_by_it() {
     check("files__a:B", "files__a:B", "files__a:B");
     check("", "", "");
     check("x:a%2A%3f%23%25", "x:a%2A%3F%23%25", "x://a%2a%3f%23%25");
+    check("x:%ef%b7%90%EF%B7%91", "x:%EF%B7%90%EF%B7%91", "x://%ef%b7%90%ef%b7%91");
 }
 
 #[test]
@@ -100,6 +101,7 @@ fn patterns_are_read_around_their_wildcards() {
     both("*://secret/*", "*://secret/*");
     both("https://*.Example.com/*", "https://*.example.com/*");
     check("db:*", Some("db:*"), Some("db://*"));
+    check(" a", Some(" a"), Some("a"));
     check("x:a%2A*", Some("x:a%2A*"), Some("x://a%2a*"));
     for unknown in
         ["file:///*/../b", "file:///a?/..", "x:*%2F%2e%2e/b", "x:*\\..\\b", "x:\u{fdd0}*", "\u{fdd1}"]
