@@ -1,7 +1,8 @@
 use http::{HeaderMap, HeaderName, header};
+use percent_encoding::percent_decode_str;
 
 /// The longest bearer token that is looked at, in bytes (security.md §5.1 no. 1).
-const LONGEST: usize = 8 << 10;
+const LONGEST: usize = 8_192;
 
 /// Names under which keys and tokens come in a URL, where they must not (RFC 6750 §2.3).
 const IN_URLS: [&str; 3] = ["access_token", "api_key", "key"];
@@ -52,30 +53,10 @@ impl<'a> Evidence<'a> {
 /// Whether a query names a key or a token, however it is written.
 pub(crate) fn is_in_query(query: Option<&str>) -> bool {
     let named = |pair: &str| {
-        let name = decoded(pair.split('=').next().unwrap_or_default().as_bytes());
-        IN_URLS.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+        let name = percent_decode_str(pair.split('=').next().unwrap_or_default());
+        IN_URLS.iter().any(|known| name.clone().map(|byte| byte.to_ascii_lowercase()).eq(known.bytes()))
     };
     query.is_some_and(|query| query.split(['&', ';']).any(named))
-}
-
-/// A name with what is percent-encoded in it decoded.
-fn decoded(name: &[u8]) -> Vec<u8> {
-    let hex = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (mut out, mut at) = (Vec::with_capacity(name.len()), 0);
-    while let Some(byte) = name.get(at) {
-        let pair = name.get(at + 1).zip(name.get(at + 2)).filter(|_| *byte == b'%');
-        match pair.and_then(|(high, low)| Some(hex(*high)? << 4 | hex(*low)?)) {
-            Some(encoded) => {
-                out.push(encoded);
-                at += 3;
-            }
-            None => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 /// The value of a header that stands there once or not at all.

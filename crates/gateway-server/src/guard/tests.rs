@@ -10,7 +10,7 @@ const ONE: &str = "192.0.2.7:8080";
 fn check(bound: &str, host: &[&str], origin: &[&str], expected: Result<(), Refused>) {
     let guard = Guard::new(
         &["gw.example".to_owned(), "named.example:9000".to_owned()],
-        &["https://app.example".to_owned(), "http://dev.example:3000".to_owned()],
+        &["https://app.example", "http://dev.example:3000", "http://plain.example"].map(str::to_owned),
     )
     .unwrap();
     let mut headers = HeaderMap::new();
@@ -81,6 +81,8 @@ fn origins_are_compared_by_scheme_host_and_port() {
         "https://app.example:443",
         "HTTPS://APP.example",
         "http://dev.example:3000",
+        "http://plain.example",
+        "http://plain.example:80",
     ] {
         check(LOCAL, &["localhost"], &[origin], Ok(()));
     }
@@ -138,7 +140,9 @@ fn entries_that_cannot_match_are_refused_at_start() {
     for entry in ["http://x", "a/b", ""] {
         assert!(matches!(Guard::new(&[entry.to_owned()], &[]), Err(BindError::Host { .. })), "{entry}");
     }
-    for entry in ["null", "*", "app.example", "https://app.example/path"] {
+    for entry in
+        ["null", "*", "app.example", "https://app.example/path", "://app.example", "a b://app.example"]
+    {
         let guard = Guard::new(&[], &[entry.to_owned()]);
         assert!(matches!(guard, Err(BindError::Origin { .. })), "{entry}");
     }

@@ -195,6 +195,15 @@ fn all_rules_that_fit_count_and_no_other() {
 }
 
 #[test]
+fn names_are_looked_at_only_where_a_rule_does() {
+    for (names, expected) in [(&[][..], false), (&["files__*"][..], true)] {
+        let mut config = config();
+        config.scopes.push(ScopeRule { names: texts(names), scopes: texts(&["s"]), ..ScopeRule::default() });
+        assert_eq!(Protected::new(&config).unwrap().looks_at_names(), expected, "{names:?}");
+    }
+}
+
+#[test]
 fn only_named_issuers_are_taken() {
     let protected = Protected::new(&config()).unwrap();
     assert!(protected.takes("https://as.example"));

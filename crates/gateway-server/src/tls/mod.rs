@@ -72,8 +72,7 @@ impl Tls {
             sleep(self.config.look_every.max(OFTENEST)).await;
             let config = self.config.clone();
             let Ok(now) = spawn_blocking(move || stamps(&config)).await else { continue };
-            // A file that is not there is being replaced.
-            if now == read || now.contains(&None) {
+            if !are_new(&read, &now) {
                 continue;
             }
             read = now;
@@ -92,7 +91,34 @@ impl Tls {
     }
 }
 
+/// Whether files are to be read again. One that is not there is being replaced.
+fn are_new(read: &Stamps, now: &Stamps) -> bool {
+    now != read && !now.contains(&None)
+}
+
 /// A connection's bytes, in clear or not.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn files_are_read_again_when_they_have_changed_and_are_all_there() {
+        let stamp = |size| Some((SystemTime::UNIX_EPOCH, size));
+        let read = vec![stamp(1), stamp(2)];
+        for (now, again) in [
+            ([stamp(1), stamp(2)], false),
+            ([stamp(1), stamp(3)], true),
+            ([stamp(1), None], false),
+            ([stamp(3), None], false),
+        ] {
+            assert_eq!(are_new(&read, &now.to_vec()), again, "{now:?}");
+        }
+        assert!(!are_new(&vec![None], &vec![None]));
+    }
+}

@@ -122,6 +122,17 @@ async fn without_a_known_key_nothing_is_told() {
 }
 
 #[tokio::test]
+async fn where_nobody_is_asked_who_he_is_nothing_that_says_so_is_looked_at() {
+    let server = start(|_| {}).await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    for headers in
+        ["Authorization: Bearer k-1\r\nAuthorization: Bearer k-2\r\n", "Authorization: Basic eDp5\r\n"]
+    {
+        assert_eq!(server.post(headers, call).await.status, 200, "with {headers:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_path_of_which_a_client_may_use_nothing_leads_nowhere() {
     let server =
         start(|config| config.clients = vec![ClientKey::new("desk", "k-1"), ClientKey::new("lab", "k-2")])

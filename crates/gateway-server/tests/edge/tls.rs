@@ -285,6 +285,7 @@ async fn what_cannot_be_used_is_said_before_anything_is_served() {
             "no certificate in",
         ),
     ] {
+        assert!(tls.check().is_err_and(|error| error.to_string().contains(text)), "{name}");
         let error = Bound::bind(ServerConfig { tls: Some(tls), ..config() }).await.unwrap_err();
         let said = error.to_string();
         assert!(matches!(error, BindError::Tls { .. }) && said.contains(text), "{name}: {said}");

@@ -140,6 +140,16 @@ async fn only_good_tokens_and_keys_in_their_place_name_anybody() {
     }
     bodies.dedup();
     assert_eq!(bodies.len(), 1, "all are told the same: {bodies:?}");
+    let refusals = server.world.refusals.lock().unwrap();
+    let reasons: Vec<_> = refusals.iter().map(|refused| refused.4.as_str()).collect();
+    let [unauthorized, malformed] = [["unauthorized"; 5], ["token_malformed"; 5]];
+    let expected = [
+        &unauthorized[..],
+        &["token_signature", "token_issuer"],
+        &malformed[..2],
+        &["misplaced_credentials", "misplaced_credentials", "tokens_unchecked"],
+    ];
+    assert_eq!(reasons, expected.concat(), "the record alone says more");
     assert!(server.world.calls.lock().unwrap().is_empty());
 }
 
@@ -449,6 +459,8 @@ async fn figures_are_for_clients_that_may_read_them() {
         );
         assert_eq!(server.raw(&text).await.status, status, "{token}");
     }
+    let told: Vec<_> = server.world.refusals.lock().unwrap().iter().map(|told| told.0.clone()).collect();
+    assert_eq!(told, [Some("lab".to_owned()), None, None]);
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.get(path).await.status, 200, "{path}");
     }

@@ -2,6 +2,10 @@
 //! found out once for all threads, by the subscriber of the thread that comes there first.
 
 #[cfg(test)]
+mod files;
+#[cfg(test)]
+mod log;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 #[path = "../edge/support.rs"]

@@ -1,17 +1,16 @@
 //! Requests of every kind, with canaries for secrets.
 
-use std::{
-    io::{self, Write},
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use gateway_domain::{Caller, Grants, TokenError, TokenVerifier, View};
 use gateway_server::{ClientKey, OauthConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
-use tracing_subscriber::{filter::LevelFilter, fmt::format::FmtSpan};
 
-use crate::support::{MODERN, envelope, start};
+use crate::{
+    log::Log,
+    support::{MODERN, envelope, start},
+};
 
 /// `ann.…` is a user, `down.…` cannot be checked, and everything else is bad.
 struct Verifier;
@@ -31,32 +30,11 @@ fn oauth() -> OauthConfig {
     OauthConfig::new(Arc::new(Verifier), "https://gw.example/mcp", "https://as.example")
 }
 
-/// What is logged, at every level.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(part)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn each_request_has_a_number_a_method_and_a_client_and_shows_no_secret() {
     let log = Log::default();
     // Everything of this test runs on its thread.
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::TRACE)
-        .with_span_events(FmtSpan::FULL)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let guard = log.begin();
     {
         let server = start(|config| {
             config.clients = vec![ClientKey::new("desk", "canary-key")];
@@ -94,7 +72,7 @@ async fn each_request_has_a_number_a_method_and_a_client_and_shows_no_secret() {
         client.call("2", "files__down", "{}").await.unwrap();
     }
     drop(guard);
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = log.take();
     assert!(!text.contains("canary"), "{text}");
     for expected in [
         r#"request{number=1 client=desk method="other"}"#,
