@@ -192,8 +192,8 @@ fn outgoing(downstream: &config::Downstream) -> Option<&Outgoing> {
     }
 }
 
-/// What of these sections cannot be used, beyond what their values tell, each with the key it is about. The address is
-/// only looked at if it `is_opened`.
+/// What of these sections cannot be used, beyond what their values tell, each with the key it is about. Who can reach
+/// the address only matters if it `is_opened`.
 pub(crate) fn faults(config: &Config, is_opened: bool) -> Vec<(&'static str, String)> {
     let mut faults = Vec::new();
     if let Some(oauth) = &config.security.oauth
@@ -201,9 +201,10 @@ pub(crate) fn faults(config: &Config, is_opened: bool) -> Vec<(&'static str, Str
     {
         faults.push(("oauth", error.to_string()));
     }
-    let server = self::config(config, Some(Arc::new(Nobodys)));
+    let mut server = self::config(config, Some(Arc::new(Nobodys)));
+    server.allow_unauthenticated |= !is_opened;
     let checked = server.tls.as_ref().map_or(Ok(()), TlsConfig::check);
-    if let Err(error) = checked.and_then(|()| if is_opened { server.check() } else { Ok(()) }) {
+    if let Err(error) = checked.and_then(|()| server.check()) {
         faults.push((key_of(&error), error.to_string()));
     }
     faults

@@ -100,6 +100,7 @@ pub(crate) async fn check_jwt(
         return Err(Reason::Type.into());
     }
     let (key, generation) = key(store, &token.header).await?;
+    store.count_check();
     if !key.verify(token.header.algorithm, token.message.as_bytes(), &token.signature) {
         return Err(Reason::Signature.into());
     }

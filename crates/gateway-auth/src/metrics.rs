@@ -49,17 +49,24 @@ fn register_keys(registry: &mut Registry, issuers: &[Issuer]) {
     let age = Family::<IssuerLabels, Gauge>::default();
     let fetches = Family::<IssuerLabels, Counter>::default();
     let failures = Family::<IssuerLabels, Counter>::default();
+    let checks = Family::<IssuerLabels, Counter>::default();
     for (labels, store) in issuers.iter().filter_map(|issuer| Some((labels(issuer), issuer.store()?))) {
         let figures = store.figures();
         if let Some(held) = figures.age {
             age.get_or_create(&labels).set(held.as_secs().try_into().unwrap_or(i64::MAX));
         }
         fetches.get_or_create(&labels).inc_by(figures.fetches);
+        checks.get_or_create(&labels).inc_by(figures.checks);
         failures.get_or_create(&labels).inc_by(figures.failures);
     }
     registry.register_with_unit("key_set_age", "Time since an issuer's keys were read", Unit::Seconds, age);
     registry.register("key_set_fetches", "Readings of an issuer's keys", fetches);
     registry.register("key_set_fetch_failures", "Readings of an issuer's keys that failed", failures);
+    registry.register(
+        "token_signature_checks",
+        "Signatures of tokens checked, which is what they cost",
+        checks,
+    );
 }
 
 fn register_introspection(registry: &mut Registry, issuers: &[Issuer]) {

@@ -31,6 +31,7 @@ pub(crate) const USAGE: u8 = 2;
 
 /// Runs the command.
 pub(crate) async fn run(command: cli::Command, start: Start) -> anyhow::Result<ExitCode> {
+    outlive_full_files()?;
     // Before anything is started: whatever is, has to be ended in order.
     let stays = matches!(command, cli::Command::Serve(_) | cli::Command::Stdio(_));
     let terminal = Terminal::of_process();
@@ -61,6 +62,15 @@ fn actor(config: &Config, client: Option<&str>) -> anyhow::Result<(Users, Caller
         true => Ok((Users::Clients, Caller::client(name))),
         false => anyhow::bail!("there is no client `{name}` in the configuration"),
     }
+}
+
+/// A file that has reached the size it may have (`RLIMIT_FSIZE`) cannot be written from now on, as on a full disk, instead
+/// of ending the gateway with SIGXFSZ.
+///
+/// The signal is caught and not ignored: programs that are started would inherit that.
+fn outlive_full_files() -> anyhow::Result<()> {
+    // Stays caught when the receiver is dropped.
+    signal(SignalKind::from_raw(libc::SIGXFSZ)).map(drop).context("cannot listen for SIGXFSZ")
 }
 
 /// Completes at the first SIGTERM, SIGINT or SIGHUP. Later ones change nothing: stopping is bounded anyway.

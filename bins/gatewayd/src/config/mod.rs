@@ -248,8 +248,10 @@ impl Loading<'_> {
         let layers = self.layers.over(values, origin).over(request.flags.layer(), Origin::Flags);
         let reader = Reader::new(&layers, self.environment, self.readable);
         let config = gateway::read(&reader, request);
-        let Report { problems, notes, mut secret_variables, secrets, stamps } = reader.into_report();
+        let Report { problems, mut notes, mut secret_variables, secrets, stamps } = reader.into_report();
         let files = self.stamps.into_iter().chain(stamps).collect();
+        let remarks = security::remarks(&config.clients, config.security.tls.as_ref());
+        notes.extend(remarks.into_iter().map(|text| Note { place: layers.place_of("clients"), text }));
         let unusable = || {
             let whole = Config { secrets: secrets.clone(), ..config.clone() };
             let faults = crate::decisions::faults(&whole).into_iter().chain(crate::offer::faults(&whole));

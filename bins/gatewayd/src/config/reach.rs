@@ -1,7 +1,9 @@
 //! How a downstream is reached: by a command, at a URL, or as an HTTP API.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use figment::value::Value;
@@ -127,7 +129,14 @@ fn argv(item: &Item<'_>, executable: &Path) -> Option<(PathBuf, Vec<String>)> {
     }
     match words.split_first() {
         Some((program, args)) if !program.is_empty() => {
-            Some((program_of(program, item, executable), args.to_vec()))
+            let program = program_of(program, item, executable);
+            if let Some(path) = changeable(&program, item.search_path()) {
+                let path = path.display();
+                item.note(format!(
+                    "{path} can be changed by every user of this machine; chmod o-w keeps it what it is"
+                ));
+            }
+            Some((program, args.to_vec()))
         }
         _ if words.len() < items.len() => None,
         _ => {
@@ -145,6 +154,22 @@ fn program_of(program: &str, item: &Item<'_>, executable: &Path) -> PathBuf {
         _ => PathBuf::from(program),
     }
 }
+
+/// The file that would be run, if everybody may write to it.
+fn changeable(program: &Path, folders: &str) -> Option<PathBuf> {
+    let is_path = program.components().count() > 1;
+    let files: Vec<_> = match is_path {
+        true => vec![program.to_owned()],
+        false => std::env::split_paths(folders).map(|folder| folder.join(program)).collect(),
+    };
+    let mode =
+        |path: &PathBuf| std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| file.mode());
+    let (path, mode) = files.into_iter().find_map(|path| mode(&path).map(|mode| (path, mode)))?;
+    (mode & WRITABLE_BY_ALL != 0).then_some(path)
+}
+
+/// What the mode of a file has that every user of the machine may write to.
+const WRITABLE_BY_ALL: u32 = 0o002;
 
 fn environment(table: Table<'_>) -> BTreeMap<String, Secret> {
     let mut variables = BTreeMap::new();

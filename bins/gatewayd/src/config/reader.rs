@@ -177,6 +177,11 @@ impl<'a> Item<'a> {
         self.reader.environment.get(name)
     }
 
+    /// Where programs without a folder are looked for.
+    pub(super) fn search_path(&self) -> &'a str {
+        self.reader.environment.get("PATH").unwrap_or_default()
+    }
+
     /// Notes what this value, which is secret, came to.
     pub(super) fn keeps(&self, value: &str) {
         self.reader.secrets.borrow_mut().push((self.path.to_string(), Secret::new(value)));

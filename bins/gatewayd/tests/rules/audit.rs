@@ -254,6 +254,40 @@ async fn files_are_rotated_and_nothing_is_lost_when_the_gateway_stops() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_may_not_grow_ends_nothing_and_no_record_is_lost() {
+    const CALLS: usize = 60;
+    let folder = Folder::with(&[fake("d", &[]), AUDIT.to_owned()].concat());
+    let file = folder.file("audit.jsonl");
+    let mut serving = Serving::start_with_files_of(8, &folder, &["--no-watch"]);
+    let desk = at(&serving, "", Speaks::modern()).await;
+    until("echo", &serving, async || has(&desk, "d__echo").await).await;
+    for n in 0..CALLS {
+        good(&call(&desk, if n % 2 == 0 { "d__echo" } else { "d__report" }, "{}").await);
+    }
+    let whole = |file: &Path| std::fs::read_to_string(file).unwrap_or_default().ends_with('\n');
+    let is_full = "the audit log cannot be written";
+    until("a full file", &serving, async || serving.log().contains(is_full)).await;
+    let mut all = 0;
+    for moved in 0.. {
+        until("some records", &serving, async || {
+            let found = lines(&file).len();
+            whole(&file) && (all + found == CALLS || std::fs::metadata(&file).unwrap().len() > 3000)
+        })
+        .await;
+        let found = lines(&file);
+        assert!(found.iter().all(|line| json(line)["allowed"] == true), "{found:#?}");
+        all += found.len();
+        if all >= CALLS {
+            break;
+        }
+        std::fs::rename(&file, folder.file(&format!("moved-{moved}.jsonl"))).unwrap();
+        until("another file", &serving, async || file.exists()).await;
+    }
+    assert_eq!(all, CALLS, "{}", serving.log());
+    assert_eq!(serving.terminate(PATIENCE), Some(0), "{}", serving.log());
+}
+
 #[test]
 fn a_file_of_records_that_cannot_be_opened_stops_the_start() {
     let audit = "[audit]\nsink = \"file:no-such-folder/audit.jsonl\"\n";

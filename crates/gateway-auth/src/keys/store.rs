@@ -34,6 +34,8 @@ pub(crate) struct KeyStore {
     finished: watch::Sender<bool>,
     fetches: AtomicU64,
     failures: AtomicU64,
+    /// Signatures that were checked with one of the keys.
+    checks: AtomicU64,
     /// So that an outage is told once, and its end.
     is_failing: AtomicBool,
 }
@@ -61,6 +63,7 @@ struct Demand {
 pub(crate) struct Figures {
     pub(crate) age: Option<Duration>,
     pub(crate) fetches: u64,
+    pub(crate) checks: u64,
     pub(crate) failures: u64,
 }
 
@@ -75,6 +78,7 @@ impl KeyStore {
             wanted: Notify::new(),
             finished: watch::Sender::default(),
             fetches: AtomicU64::new(0),
+            checks: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             is_failing: AtomicBool::new(false),
         }
@@ -115,10 +119,16 @@ impl KeyStore {
         *self.finished.borrow()
     }
 
+    /// Counts a signature that is checked with one of the keys.
+    pub(crate) fn count_check(&self) {
+        self.checks.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn figures(&self) -> Figures {
         Figures {
             age: self.loaded.load().as_ref().map(|loaded| loaded.at.elapsed()),
             fetches: self.fetches.load(Ordering::Relaxed),
+            checks: self.checks.load(Ordering::Relaxed),
             failures: self.failures.load(Ordering::Relaxed),
         }
     }

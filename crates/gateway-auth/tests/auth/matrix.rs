@@ -423,3 +423,54 @@ async fn each_token_of_the_matrix_gets_its_verdict() {
         "{urls:?}"
     );
 }
+
+/// Signatures that were checked so far, whoever's.
+fn checks(verifier: &Verifier) -> u64 {
+    let page = page(verifier);
+    let lines = page.lines().filter(|line| line.starts_with("gateway_token_signature_checks_total{"));
+    lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
+/// How many signatures a verdict costs: none if it is about what everybody may know of a token and its issuer, else
+/// one, so that what a token claims changes nothing unless it is signed.
+fn cost(name: &str, verdict: &str) -> u64 {
+    let is_public = [
+        "too_large",
+        "malformed",
+        "opaque",
+        "encrypted",
+        "nested",
+        "header",
+        "critical_extension",
+        "algorithm",
+        "type",
+        "issuer_missing",
+        "issuer",
+        "key_unknown",
+        "key_ambiguous",
+        "key_unfit",
+    ]
+    .contains(&verdict);
+    u64::from(!is_public && !(verdict == "claim" && name.starts_with("iss ")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_takes_as_much_work_as_any_other_and_waits_for_nobody() {
+    let (verifier, _) = verifier().await;
+    // A name that is not known has keys read again, once in half a minute for all.
+    assert_eq!(code(&verifier, &good().header("kid", r#""new""#).sign(&P256)).await, "key_unknown");
+    for (name, token, verdict) in [good_ones(), forms(), headers(), keys(), times(), others()].concat() {
+        let (before, at) = (checks(&verifier), tokio::time::Instant::now());
+        let found = code(&verifier, &token).await;
+        assert_eq!((found, checks(&verifier) - before), (verdict, cost(name, verdict)), "{name}");
+        assert!(at.elapsed().is_zero(), "{name}");
+    }
+    // Of claims that nobody has signed, whatever they are, there is only one thing to say.
+    for (name, value) in
+        [("exp", "1"), ("exp", "{}"), ("aud", "null"), ("sub", r#""""#), ("nonce", "1"), ("cnf", "{}")]
+    {
+        let (before, forged) = (checks(&verifier), good().claim(name, value).sign(&p256()));
+        assert_eq!(code(&verifier, &forged).await, "signature", "{name} {value}");
+        assert_eq!(checks(&verifier) - before, 1, "{name} {value}");
+    }
+}

@@ -3,6 +3,7 @@ use gateway_protocol::Implementation;
 use http::{HeaderMap, HeaderValue, header};
 
 use super::{evidence::Misplaced, *};
+use crate::config::work;
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -69,6 +70,28 @@ fn one_known_key_in_one_header_names_a_caller() {
         (&[(AUTH, "Basic x"), (KEY, "k-1")], "misplaced"),
     ] {
         assert_eq!(found(&authority, &headers(lines), None), expected, "for {lines:?}");
+    }
+}
+
+#[test]
+fn whichever_key_is_meant_and_whether_it_is_known_takes_the_same_work() {
+    let clients = [
+        ClientKey::new("first", "k-1").with_key("k-1b"),
+        ClientKey::new("second", "k-2"),
+        ClientKey::new("last", "k-3").with_key("k-3b").with_key("k-3c"),
+    ];
+    let authority = Authority::new(&config(&clients));
+    work::take();
+    for key in ["k-1", "k-1b", "k-2", "k-3", "k-3c", "k-4", "k", "k-1 k-1"] {
+        for name in ["authorization", "x-api-key"] {
+            let value = if name == "x-api-key" { key.to_owned() } else { format!("Bearer {key}") };
+            let headers = HeaderMap::from_iter([(
+                HeaderName::from_static(name),
+                HeaderValue::from_str(&value).unwrap(),
+            )]);
+            let who = found(&authority, &headers, None);
+            assert_eq!(work::take(), (1, 6), "{name}: {value}, {who}");
+        }
     }
 }
 

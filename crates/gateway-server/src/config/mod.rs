@@ -14,6 +14,8 @@ use std::{
 use gateway_protocol::{Implementation, meta};
 use http::HeaderName;
 
+#[cfg(test)]
+pub(crate) use self::client::work;
 pub(crate) use self::client::{DIGEST, sha256};
 pub use self::{
     client::{ClientKey, DigestError},

@@ -15,6 +15,11 @@ use gateway_domain::{
 };
 use gateway_server::{ClientKey, OauthConfig, ScopeRule, ServerConfig};
 use gateway_testkit::client::{HttpClient, Speaks};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
 
 use crate::support::{MODERN, Raw, Served, config, desk, envelope, files, object, start};
 
@@ -353,6 +358,73 @@ async fn a_guessed_session_is_never_found() {
     assert_eq!(ann.call("1", "files__echo", "{}").await.unwrap().status, 200);
 }
 
+/// The ids as near to this one as can be: each character replaced by each other one.
+fn near(id: &str) -> impl Iterator<Item = String> + '_ {
+    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let at = move |at: usize, other| format!("{}{other}{}", &id[..at], &id[at + 1..]);
+    let guesses = (0..id.len()).flat_map(move |place| alphabet.chars().map(move |other| at(place, other)));
+    guesses.filter(move |guess| guess != id)
+}
+
+/// What a connection of its own is answered, but for the date, and where that stands.
+async fn answer(server: &Served, request: &str) -> (Vec<u8>, usize) {
+    let mut kept = TcpStream::connect(server.addr).await.unwrap();
+    kept.write_all(request.as_bytes()).await.unwrap();
+    let mut found = Vec::new();
+    while !found.ends_with(b"}") {
+        let read = timeout(Duration::from_secs(10), kept.read_buf(&mut found)).await;
+        assert_ne!(read.expect("nothing came for 10 s").unwrap(), 0);
+    }
+    let date = String::from_utf8_lossy(&found).find("\r\ndate: ").unwrap() + 2;
+    (found, date)
+}
+
+#[tokio::test]
+async fn twenty_thousand_guesses_over_http_are_all_answered_alike() {
+    const AT_ONCE: usize = 250;
+    const DATE: usize = "date: Tue, 01 Dec 2026 00:00:00 GMT".len();
+    let (server, _) = protected(|config, _| config.clients = vec![ClientKey::new("desk", "k")]).await;
+    let mut owners = Vec::new();
+    for _ in 0..15 {
+        let ann = client(&server, Speaks::legacy(), "ann");
+        ann.shake_hands().await.unwrap();
+        owners.push(ann);
+    }
+    let ids: Vec<_> = owners.iter().map(|owner| owner.session().unwrap()).collect();
+    assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), ids.len(), "none comes twice");
+    assert!(ids.iter().all(|id| id.len() >= 22), "64 letters, 128 bits: {ids:?}");
+    let ask = |(method, token, guess): (&str, &str, &str)| {
+        let addr = server.addr;
+        format!(
+            "{method} /mcp HTTP/1.1\r\nHost: {addr}\r\nAuthorization: Bearer {token}\r\n\
+             Accept: text/event-stream\r\nMcp-Session-Id: {guess}\r\n\r\n"
+        )
+    };
+    let guesses: Vec<_> = ids.iter().flat_map(|id| near(id)).collect();
+    let guesses = guesses.iter().zip(["GET", "DELETE"].iter().cycle()).map(|(id, how)| (*how, "ann", &**id));
+    // An id that is another's is no better than a guess.
+    let foreign = ids.iter().flat_map(|id| ["GET", "DELETE"].map(|how| (how, "k", &**id)));
+    let requests: Vec<_> = guesses.chain(foreign).map(ask).collect();
+    assert!(requests.len() > 20_000, "{}", requests.len());
+    let (expected, date) = answer(&server, &ask(("GET", "ann", "nosuch"))).await;
+    assert!(expected.starts_with(b"HTTP/1.1 404 "), "{}", String::from_utf8_lossy(&expected));
+    let mut kept = TcpStream::connect(server.addr).await.unwrap();
+    for some in requests.chunks(AT_ONCE) {
+        kept.write_all(some.concat().as_bytes()).await.unwrap();
+        let mut answers = vec![0; some.len() * expected.len()];
+        let read = timeout(Duration::from_secs(60), kept.read_exact(&mut answers)).await;
+        read.expect("other answers, or none").unwrap();
+        for (answer, request) in answers.chunks(expected.len()).zip(some) {
+            let [found, expected] =
+                [answer, &expected].map(|answer| (&answer[..date], &answer[date + DATE..]));
+            assert!(found == expected, "{request}: {}", String::from_utf8_lossy(answer));
+        }
+    }
+    for owner in &owners {
+        assert_eq!(owner.call("1", "files__echo", "{}").await.unwrap().status, 200, "it notices nothing");
+    }
+}
+
 #[tokio::test]
 async fn users_of_an_issuer_that_is_taken_out_have_nothing_left() {
     let (server, _) = protected(|_, _| {}).await;
@@ -500,7 +572,7 @@ async fn a_stream_ends_with_the_token_it_was_opened_with() {
                 assert_eq!(stream.next().await.unwrap(), None);
             }
         };
-        let found = tokio::time::timeout(3 * BRIEF, all).await;
+        let found = timeout(3 * BRIEF, all).await;
         assert_eq!(found.is_ok(), ends, "{token}");
         assert!(opened.elapsed() >= BRIEF, "not before");
     }

@@ -2,9 +2,10 @@
 
 use aws_lc_rs::digest;
 use figment::value::Value;
+use gateway_server::ClientKey;
 use http::HeaderName;
 
-use super::model::{Client, Key};
+use super::model::{Client, Key, Tls};
 use super::name::Downstreams;
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
@@ -14,15 +15,36 @@ pub(in crate::config) fn read_all(table: Table<'_>, downstreams: &Downstreams) -
     let mut clients: Vec<Client> = Vec::new();
     for (name, item) in table.into_entries() {
         let Some(client) = read(&name, &item, downstreams) else { continue };
-        let digests: Vec<_> = client.keys.iter().map(digest_of).collect();
-        let has_one = |other: &&Client| other.keys.iter().any(|key| digests.contains(&digest_of(key)));
-        if let Some(twin) = clients.iter().find(has_one) {
-            let fault = Fault::new(format!("has the same key as client {}", twin.name));
-            item.report(fault.hint("a key names its owner: give each client one of its own"));
+        if let Some((twin, what)) = clients.iter().find_map(|other| Some((other, shared(other, &client)?))) {
+            let fault = Fault::new(format!("has the same {what} as client {}", twin.name));
+            item.report(fault.hint(format!("a {what} names its owner: give each client one of its own")));
         }
         clients.push(client);
     }
     clients
+}
+
+/// What those who wrote this may want to know of what clients prove themselves with: a certificate counts where one is
+/// asked for.
+pub(in crate::config) fn remarks(clients: &[Client], tls: Option<&Tls>) -> Vec<String> {
+    let is_asked = tls.is_some_and(|tls| tls.client_ca.is_some());
+    let unasked = clients.iter().filter(|client| !is_asked && !client.certificates.is_empty());
+    let remark = |client: &Client| {
+        format!(
+            "{}: no client is asked for a certificate; [tls] with a client_ca would be needed",
+            client.name
+        )
+    };
+    unasked.map(remark).collect()
+}
+
+/// What both could prove themselves with.
+fn shared(one: &Client, other: &Client) -> Option<&'static str> {
+    let digests: Vec<_> = other.keys.iter().map(digest_of).collect();
+    if one.keys.iter().any(|key| digests.contains(&digest_of(key))) {
+        return Some("key");
+    }
+    one.certificates.iter().any(|known| other.certificates.contains(known)).then_some("certificate")
 }
 
 /// `key_header = "x-api-key"`.
@@ -91,7 +113,7 @@ fn key(item: &Item<'_>) -> Option<Key> {
 
 const DIGEST: &str = "sha256:";
 
-/// `"sha256:"` and 64 hexadecimal digits.
+/// `"sha256:"` and 64 hexadecimal digits, with colons between the bytes or without.
 fn fingerprint(item: &Item<'_>) -> Result<[u8; 32], Fault> {
     let wrong = || {
         Fault::new("is not a SHA-256")
@@ -99,15 +121,7 @@ fn fingerprint(item: &Item<'_>) -> Result<[u8; 32], Fault> {
     };
     let text = scalar::word(item)?;
     let digits = text.strip_prefix(DIGEST).ok_or_else(wrong)?;
-    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(wrong());
-    }
-    let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
-    }
-    Ok(bytes)
+    ClientKey::parse_digest(digits).map_err(|_| wrong())
 }
 
 pub(super) fn digest_of(key: &Key) -> [u8; 32] {

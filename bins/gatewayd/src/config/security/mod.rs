@@ -14,7 +14,7 @@ mod redaction;
 mod telemetry;
 mod tls;
 
-pub(super) use clients::read_all as clients;
+pub(super) use clients::{read_all as clients, remarks};
 pub(super) use credentials::{FORWARD_HEADERS, read as credentials};
 pub(crate) use model::{
     Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Oauth, Outgoing,

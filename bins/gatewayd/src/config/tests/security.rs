@@ -21,9 +21,11 @@ fn check(text: &str, expected: &[&str]) {
 #[test]
 fn keys_of_a_client_overlap_and_may_be_digests() {
     let digest = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8";
+    let bytes: Vec<_> = digest.as_bytes().chunks(2).map(|byte| std::str::from_utf8(byte).unwrap()).collect();
+    let fingerprint = bytes.join(":").to_uppercase();
     let text = format!(
         "[clients.desk]\nkey = {{ env = \"KEY\" }}\nkeys = [\"sha256:{digest}\", {{ env = \"KEY\", prefix = \"n-\" }}]\n\
-         allow = [\"files__*\"]\ndeny = [\"files__rm\"]\ncertificates = [\"sha256:{digest}\"]"
+         allow = [\"files__*\"]\ndeny = [\"files__rm\"]\ncertificates = [\"sha256:{fingerprint}\"]"
     );
     let (_, clients) = security(&text);
     let [client] = &clients[..] else { panic!("{clients:?}") };
@@ -33,6 +35,7 @@ fn keys_of_a_client_overlap_and_may_be_digests() {
         (client.certificates.len(), &*client.allow[0], &*client.deny[0]),
         (1, "files__*", "files__rm")
     );
+    assert_eq!(client.certificates[0][..2], [0x5e, 0x88], "as tools write fingerprints");
 }
 
 #[test]
@@ -82,6 +85,16 @@ const WRONG: &[(&str, &[&str])] = &[
         "[clients.a]\nkey = { env = \"KEY\" }\n[clients.b]\nkey = { env = \"KEY\" }",
         &[
             "g.toml:3: clients.b: has the same key as client a; hint: a key names its owner: give each client one of its own",
+        ],
+    ),
+    (
+        concat!(
+            "[clients.a]\nkey = { env = \"KEY\" }\n",
+            "certificates = [\"sha256:5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8\"]\n[clients.b]\n",
+            "certificates = [\"sha256:5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8\"]",
+        ),
+        &[
+            "g.toml:4: clients.b: has the same certificate as client a; hint: a certificate names its owner: give each client one of its own",
         ],
     ),
     (
@@ -193,5 +206,74 @@ const WRONG: &[(&str, &[&str])] = &[
 fn each_way_to_be_wrong_is_told_with_its_place() {
     for (text, expected) in WRONG {
         check(text, expected);
+    }
+}
+
+#[test]
+fn what_serve_would_refuse_is_refused_by_every_command() {
+    for (text, expected) in [
+        (
+            "key_header = \"authorization\"",
+            "g.toml:1: key_header: header authorization cannot be the one for keys",
+        ),
+        (
+            "key_header = \"traceparent\"",
+            "g.toml:1: key_header: header traceparent cannot be the one for keys",
+        ),
+    ] {
+        for opens_port in [true, false] {
+            let mut scene = Scene::with("g.toml", &format!("{text}\n{DOWN}"));
+            scene.request.opens_port = opens_port;
+            assert_eq!(scene.problems(), [expected], "{opens_port}");
+        }
+    }
+    let mut open = Scene::with("g.toml", &format!("listen = \"0.0.0.0:80\"\n{DOWN}"));
+    open.request.opens_port = false;
+    assert_eq!(open.good().notes.len(), 1, "whoever opens no port may be told and not refused");
+}
+
+#[test]
+fn a_certificate_that_nobody_is_asked_for_gets_a_remark() {
+    let digest = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8";
+    let client = format!("[clients.desk]\ncertificates = [\"sha256:{digest}\"]\n{DOWN}");
+    let found = notes(&Scene::with("g.toml", &client).good());
+    let remark = "g.toml:1: clients: desk: no client is asked for a certificate; [tls] with a client_ca would be needed";
+    assert_eq!(found, [remark]);
+    let key = DOWN
+        .replace("files", "desk")
+        .replace("downstreams", "clients")
+        .replace("command = [\"x\"]", "key = { env = \"KEY\" }");
+    let scene = Scene::with("g.toml", &format!("{key}{DOWN}")).variable("KEY", "a-secret-of-some-length");
+    assert_eq!(notes(&scene.good()), [""; 0]);
+}
+
+/// P-13: what is shown can be used as it is shown, where the downstreams that it names are there.
+#[test]
+fn examples_of_the_documentation_can_be_used() {
+    let texts = [
+        include_str!("../../../../../README.md"),
+        include_str!("../../../../../docs/configuration.md"),
+        include_str!("../../../../../docs/security.md"),
+    ];
+    let blocks = texts.iter().flat_map(|text| text.split("```toml\n").skip(1));
+    let examples: Vec<_> = blocks.filter_map(|block| block.split("```").next()).collect();
+    assert_eq!(examples.len(), 8);
+    let certificate = include_str!("../../../../../crates/gateway-server/tests/edge/certs/server.pem");
+    let key = include_str!("../../../../../crates/gateway-server/tests/edge/certs/server.key");
+    for example in examples {
+        let mut text = example.to_owned();
+        for name in ["files", "search", "shop", "wiki"] {
+            if !example.contains(&format!("[downstreams.{name}]")) {
+                text += &format!("\n[downstreams.{name}]\ncommand = [\"x\"]\n");
+            }
+        }
+        let mut scene = Scene::with("g.toml", &text);
+        for name in ["DESK_KEY", "SEARCH_TOKEN", "SHOP_KEY"] {
+            scene = scene.variable(name, "a-secret-of-some-length");
+        }
+        for (name, content) in [("gateway.pem", certificate), ("gateway.key", key), ("shop.yaml", "")] {
+            scene = scene.file(name, content);
+        }
+        scene.good();
     }
 }

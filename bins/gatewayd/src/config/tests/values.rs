@@ -408,6 +408,32 @@ fn a_key_file_that_everybody_can_read_gets_a_remark() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_program_that_everybody_can_change_gets_a_remark() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (command, mode, expected) in [
+        ("./bin/server", 0o757, 1),
+        ("./bin/server", 0o775, 0),
+        ("server", 0o757, 1),
+        ("server", 0o755, 0),
+        ("missing", 0o757, 0),
+        ("./bin", 0o757, 0),
+    ] {
+        let text = format!("[downstreams.d]\ncommand = [\"{command}\", \"./bin/server\"]");
+        let scene = Scene::with("g.toml", &text).file("bin/server", "");
+        let bin = scene.path().join("bin");
+        std::fs::set_permissions(bin.join("server"), std::fs::Permissions::from_mode(mode)).unwrap();
+        let scene = scene.variable("PATH", format!("/nowhere:{}", bin.display()).leak());
+        let found = notes(&scene.good());
+        assert_eq!(found.len(), expected, "{command} {mode:o}: {found:?}");
+        assert!(
+            found.iter().all(|note| note.contains("bin/server can be changed by every user")),
+            "{found:?}"
+        );
+    }
+}
+
 #[test]
 fn variables_reach_names_that_they_cannot_spell() {
     let scene = Scene::with("g.toml", "[downstreams.My-Server]\ncommand = [\"x\"]\nenv = { Mode = \"a\" }")

@@ -1,7 +1,9 @@
 use std::{
     fs::{self, File, FileType, Metadata, OpenOptions, Permissions},
-    io,
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    io::{self, Write as _},
+    os::unix::fs::{
+        FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
 };
 
@@ -20,6 +22,8 @@ use super::{Blocking, Rotation, Sink, write_out};
 /// A regular file that was moved, replaced or removed by somebody else is noticed before the next record, and at the next
 /// fsync, and a new one begun. Where that cannot be, as behind a symbolic link, the old one is written on; if it was
 /// removed, so that nobody could read what is written, records wait as they do when the disk is full.
+///
+/// Where the last line is not whole, because a gateway was killed while it wrote it, it is ended before more is written.
 ///
 /// A file grows larger than [`Rotation::max_bytes`] by a part of one record at the most, unless it cannot be put aside.
 #[derive(Debug)]
@@ -84,7 +88,12 @@ impl Open {
     fn new(path: PathBuf, rotation: Rotation) -> io::Result<Self> {
         let file = append(&path)?;
         let metadata = file.metadata()?;
-        let (is_regular, size) = (metadata.is_file(), metadata.len());
+        let (is_regular, mut size) = (metadata.is_file(), metadata.len());
+        if is_regular && size > 0 && !ends_a_line(&path, size) {
+            // Whoever wrote it was killed in the middle: what comes now is a line of its own all the same.
+            (&file).write_all(b"\n")?;
+            size += 1;
+        }
         Ok(Self { path, rotation, file, is_regular, size })
     }
 
@@ -169,6 +178,13 @@ impl Open {
         *self = Self::new(self.path.clone(), self.rotation)?;
         Ok(())
     }
+}
+
+/// Whether a file of this size ends with the end of a line, as far as can be told.
+fn ends_a_line(path: &Path, size: u64) -> bool {
+    let mut last = [b'\n'];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut last, size - 1));
+    read.is_err() || last == *b"\n"
 }
 
 /// Opens for appending what may be appended to.

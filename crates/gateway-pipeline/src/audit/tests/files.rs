@@ -254,3 +254,22 @@ async fn a_file_moved_across_a_restart_keeps_its_size_in_mind() {
     assert_eq!(tools(&path), ["c"], "what stood there before counts");
     assert!(fs::metadata(&path).unwrap().size() > 0);
 }
+
+#[tokio::test]
+async fn after_a_line_that_was_broken_off_a_record_is_a_line_of_its_own() {
+    for (before, broken) in
+        [("", ""), ("", "{\"ts\":\"2026-"), ("{\"tool\":\"x\"}\n", "{"), ("{\"tool\":\"x\"}\n", "")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        fs::write(&path, format!("{before}{broken}")).unwrap();
+        let log = logging(&path, Rotation::default());
+        record(&log, "a").await;
+        log.close().await;
+        let text = fs::read_to_string(&path).unwrap();
+        let ended = if broken.is_empty() { String::new() } else { format!("{broken}\n") };
+        let rest = text.strip_prefix(&format!("{before}{ended}")).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(rest.lines().count(), 1, "{text}");
+        assert_eq!(object(rest.trim_end()).get_text("tool").as_deref(), Some("a"), "{text}");
+    }
+}
