@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use async_trait::async_trait;
+use bytes::Bytes;
 use gateway_openapi::{
     curation::{Curation, Matcher},
     downstream::ApiConfig,
     engine::{
-        BuildConfig, ClientConfig, ClientCredentials, Credential, ExecutorConfig, HttpClient, NetworkClient,
-        Secret,
+        BuildConfig, ClientConfig, ClientCredentials, ClientError, Credential, ExecutorConfig, HttpClient,
+        NetworkClient, ResponseBody, Secret,
     },
     source::{OpenApi, Place, References},
 };
-use http::HeaderValue;
+use gateway_pipeline::redaction::LiveRedactor;
+use http::{HeaderValue, header};
 
 use crate::{
     config::{self, Api, Auth, OAuthClient, Selector},
@@ -25,8 +28,9 @@ pub(crate) fn config(
     config: &config::Config,
     downstream: &config::Downstream,
     api: &Api,
+    redactor: &Arc<LiveRedactor>,
 ) -> anyhow::Result<ApiConfig> {
-    let client = client(api)?;
+    let client = Arc::new(Told { inner: client(api)?, redactor: redactor.clone() });
     let source = OpenApi::new(api.document.clone())
         .with_references(references(&api.references)?)
         .with_client(client.clone());
@@ -54,6 +58,29 @@ pub(crate) fn config(
         watch: config.reload.watch.then_some(config.reload.interval),
         ..ApiConfig::new(downstream.name.clone(), Arc::new(source), executor)
     })
+}
+
+/// Has tokens redacted from when they are sent for the first time: those that the API's token server gives are not in the
+/// configuration.
+#[derive(Debug)]
+struct Told {
+    inner: Arc<dyn HttpClient>,
+    redactor: Arc<LiveRedactor>,
+}
+
+#[async_trait]
+impl HttpClient for Told {
+    async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<ResponseBody>, ClientError> {
+        let sent = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        if let Some(token) = sent.and_then(|value| value.strip_prefix("Bearer ")) {
+            self.redactor.learn(token);
+        }
+        self.inner.send(request).await
+    }
+
+    async fn reach(&self) -> Result<(), ClientError> {
+        self.inner.reach().await
+    }
 }
 
 /// Only the demonstration's description is not read from anywhere; its API is in this program too.

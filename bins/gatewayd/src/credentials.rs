@@ -9,11 +9,11 @@ use gateway_credentials::{
     fixed::{CommandSource, FileSource, Fixed, Source},
     forward::Forward,
     oauth::{
-        ClientIdentity, FileStore, Mode, OauthConfig, OauthCredentials, Probe, SigningKey, StoreKey,
-        TokenStore, login as log_in,
+        ClientIdentity, Confidant, FileStore, Mode, OauthConfig, OauthCredentials, Probe, SigningKey,
+        StoreKey, TokenStore, login as log_in,
     },
 };
-use gateway_domain::Incoming;
+use gateway_domain::{Incoming, Secret};
 use gateway_egress::{Challenge, CredentialError, Credentials, Fetch, Reaction};
 use gateway_pipeline::redaction::LiveRedactor;
 use http::{HeaderName, HeaderValue, header};
@@ -48,11 +48,11 @@ pub(crate) fn of(
     let mut per_user = None;
     if let Some(grant) = grant {
         if remote.outgoing.is_per_user() {
-            let credentials = oauth(config, downstream, remote, grant, fetch)?;
+            let credentials = oauth(config, downstream, remote, grant, fetch, Some(redactor))?;
             per_user = Some(credentials.clone());
             all.push(told(Arc::new(credentials), redactor));
         } else {
-            all.push(told(granted(config, downstream, remote, grant, fetch)?, redactor));
+            all.push(told(granted(config, downstream, remote, grant, fetch, redactor)?, redactor));
         }
     }
     if !forward.is_empty() {
@@ -72,8 +72,7 @@ fn told(inner: Arc<dyn Credentials>, redactor: &Arc<LiveRedactor>) -> Arc<dyn Cr
 }
 
 /// Credentials that are not in the configuration, each of which is redacted from when it is used for the first time:
-/// what a file has or a command says, and tokens of an authorization server. What refreshes a token is only ever seen
-/// there, and not learnt.
+/// what a file has or a command says, and tokens of an authorization server.
 #[derive(Debug)]
 struct Told {
     inner: Arc<dyn Credentials>,
@@ -107,12 +106,24 @@ impl Credentials for Told {
     }
 }
 
+/// Has what authorization servers give redacted before it is sent anywhere: also what refreshes a token, which no
+/// downstream should ever have seen.
+#[derive(Debug)]
+struct Learning(Arc<LiveRedactor>);
+
+impl Confidant for Learning {
+    fn told(&self, secrets: &[&Secret]) {
+        self.0.learn_all(secrets.iter().map(|secret| secret.expose()));
+    }
+}
+
 fn granted(
     config: &Config,
     downstream: &Downstream,
     remote: &Remote,
     grant: &Grant,
     fetch: &Arc<dyn Fetch>,
+    redactor: &Arc<LiveRedactor>,
 ) -> anyhow::Result<Arc<dyn Credentials>> {
     let (header, source) = match grant {
         Grant::File { header, path } => (header, Source::File(FileSource::new(path))),
@@ -121,7 +132,7 @@ fn granted(
             (header, Source::Command(CommandSource::new(argv).kept_for(*ttl)))
         }
         Grant::ClientCredentials(_) | Grant::Exchange { .. } | Grant::Interactive(_) => {
-            return Ok(Arc::new(oauth(config, downstream, remote, grant, fetch)?));
+            return Ok(Arc::new(oauth(config, downstream, remote, grant, fetch, Some(redactor))?));
         }
     };
     let fixed = match *header == header::AUTHORIZATION {
@@ -137,6 +148,7 @@ fn oauth(
     remote: &Remote,
     grant: &Grant,
     fetch: &Arc<dyn Fetch>,
+    redactor: Option<&Arc<LiveRedactor>>,
 ) -> anyhow::Result<OauthCredentials> {
     let (mode, client, interactive) = match grant {
         Grant::ClientCredentials(client) => (Mode::ClientCredentials, client, None),
@@ -159,6 +171,7 @@ fn oauth(
         legacy_discovery: *legacy_discovery,
         loopback_issuers: *loopback_issuers,
         probe: Some(probe()),
+        confidant: redactor.map(|redactor| Arc::new(Learning(redactor.clone())) as Arc<dyn Confidant>),
         ..OauthConfig::new(downstream.name.as_str(), &remote.url.to_string(), mode)
     };
     Ok(OauthCredentials::new(oauth, fetch.clone(), store(interactive)?)?)
@@ -214,7 +227,7 @@ pub(crate) async fn login(config: &Config, name: &str, fetch: Arc<dyn Fetch>) ->
     if interactive.owner == Owner::User {
         bail!("each user of `{name}` logs in by a page of the gateway, which calls send them to");
     }
-    let credentials = oauth(config, downstream, remote, grant, &fetch)?;
+    let credentials = oauth(config, downstream, remote, grant, &fetch, None)?;
     let report = log_in(&credentials, |url| open(config, url)).await?;
     let lasting =
         if report.is_renewable { "it is renewed by itself" } else { "log in again when it has ended" };

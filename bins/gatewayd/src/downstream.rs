@@ -95,7 +95,8 @@ pub(crate) fn manage(
             supervise(name.clone(), http, &supervision, health, observer)
         }
         config::Reach::Api(api) => {
-            let api = api::config(config, downstream, api).with_context(|| format!("downstream `{name}`"))?;
+            let api = api::config(config, downstream, api, redactor)
+                .with_context(|| format!("downstream `{name}`"))?;
             let api = ApiFactory::new(api, observer.clone());
             besides.reports = Some(api.reports());
             supervise(name.clone(), api, &supervision, health, observer)

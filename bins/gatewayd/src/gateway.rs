@@ -108,7 +108,8 @@ impl Gateway {
         let offered = Arc::new(self.offered.clone());
         let ports = Ports::new(offered.clone(), self.dispatcher.clone(), offered, self.subscriptions.clone());
         let decisions = &self.topology.decisions;
-        Ports { audit: decisions.door(), metrics: vec![decisions.metrics()], ..ports }
+        let notices = decisions.redactor().clone();
+        Ports { audit: decisions.door(), notices, metrics: vec![decisions.metrics()], ..ports }
     }
 
     /// What changes it while it runs.

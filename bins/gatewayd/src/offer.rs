@@ -34,7 +34,8 @@ pub(crate) fn screen(config: &Config, pins: Pins, redactor: Arc<LiveRedactor>) -
     Arc::new(Redacting { screening: Screening::new(pins, hygiene), redactor })
 }
 
-/// Takes secrets out of what is offered, last: what is pinned is what the downstream said.
+/// Takes secrets out of what is offered: first, so that neither a lock file nor the log has them, and last, since they may
+/// come to light when characters that cannot be seen are taken out.
 struct Redacting {
     screening: Screening,
     redactor: Arc<LiveRedactor>,
@@ -65,11 +66,19 @@ impl Redacting {
 
 impl Screen for Redacting {
     fn tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
-        Some(self.without_secrets(self.screening.tool(downstream, exposed, tool)?))
+        Some(self.without_secrets(self.screening.tool(downstream, exposed, self.without_secrets(tool))?))
     }
 
     fn own_tool(&self, downstream: &DownstreamName, exposed: &str, tool: Tool) -> Option<Tool> {
-        Some(self.without_secrets(self.screening.own_tool(downstream, exposed, tool)?))
+        Some(self.without_secrets(self.screening.own_tool(
+            downstream,
+            exposed,
+            self.without_secrets(tool),
+        )?))
+    }
+
+    fn pinned(&self, tool: Tool) -> Tool {
+        self.without_secrets(tool)
     }
 
     fn entry(&self, downstream: &DownstreamName, list: ListKind, entry: RawObject) -> Option<RawObject> {

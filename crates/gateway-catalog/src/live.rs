@@ -4,7 +4,7 @@ use gateway_domain::{DownstreamName, Error, ListKind, OfferedTool, ToolRef, Unre
 use tokio::{sync::Mutex, task::JoinSet, time::Instant};
 
 use crate::{
-    CatalogConfig, ListStore, Listings, Lock, Locked, MemoryStore, Profile, ProfileError, Source,
+    CatalogConfig, ListStore, Listings, Lock, Locked, MemoryStore, Profile, ProfileError, Screen, Source,
     cache::Cache,
     offer::{Offer, OfferedTools},
     profile::Profiles,
@@ -160,7 +160,7 @@ impl LiveCatalog {
     pub fn lock(&self) -> Lock {
         let sources = self.shared.sources();
         let enabled = sources.iter().filter(|tracked| tracked.source.enabled);
-        Lock::new(enabled.flat_map(|tracked| locked(tracked, &tracked.as_listed())))
+        Lock::new(enabled.flat_map(|tracked| locked(tracked, &tracked.as_listed(), &*self.shared.screen)))
     }
 
     /// The same with the tools of downstreams whose lists are not for everybody, as the gateway itself is shown them:
@@ -175,7 +175,7 @@ impl LiveCatalog {
         for tracked in sources.iter().filter(|tracked| tracked.source.enabled) {
             let source = &tracked.source;
             if source.is_public {
-                tools.extend(locked(tracked, &tracked.as_listed()));
+                tools.extend(locked(tracked, &tracked.as_listed(), &*self.shared.screen));
             } else if source.is_per_caller {
                 missing.push(source.name.clone());
             } else {
@@ -183,7 +183,7 @@ impl LiveCatalog {
                     Ok((session, walked)) => {
                         let (era, rules) = (Some(session.peer().era), &self.shared.config.rules);
                         let offer = Offer::of(source, era, walked.into_tools(), rules);
-                        tools.extend(locked(tracked, &offer.tools));
+                        tools.extend(locked(tracked, &offer.tools, &*self.shared.screen));
                     }
                     Err(unread) => {
                         tracing::warn!(downstream = %source.name, error = %unread.error, "its tools cannot be listed");
@@ -315,11 +315,11 @@ impl LiveCatalog {
 }
 
 /// Tools by the names that they have on `/mcp`.
-fn locked(tracked: &Tracked, tools: &OfferedTools) -> Vec<(String, Locked)> {
+fn locked(tracked: &Tracked, tools: &OfferedTools, screen: &dyn Screen) -> Vec<(String, Locked)> {
     let name = &tracked.source.name;
     let one = |offered: &Arc<OfferedTool>| {
         let exposed = ToolRef::new(name.as_str(), offered.tool.name()).to_string();
-        (exposed, Locked::new(name, &offered.tool))
+        (exposed, Locked::new(name, &screen.pinned(offered.tool.clone())))
     };
     tools.shown.iter().chain(&tools.hidden).map(one).collect()
 }

@@ -23,7 +23,12 @@ pub trait Screen: Send + Sync {
         self.tool(downstream, exposed, tool)
     }
 
-    /// The same of an entry of another list. What it is known by, name, URI or template, must stay the same.
+    /// The tool as a lock file may have it, which others read: what [`Self::tool`] compares with it.
+    fn pinned(&self, tool: Tool) -> Tool {
+        tool
+    }
+
+    /// What is shown of an entry of another list. What it is known by, name, URI or template, must stay the same.
     fn entry(&self, _downstream: &DownstreamName, _list: ListKind, entry: RawObject) -> Option<RawObject> {
         Some(entry)
     }

@@ -62,9 +62,9 @@ pub use outcome::{Asker, FollowUp, InputRequired, Outcome, ParkId, PeerError, St
 pub use param_header::{ParamHeader, ParamKind};
 pub use port::{
     Answering, ClientLink, Directory, Dispatcher, DoorAudit, DoorRefusal, DownstreamObserver,
-    DownstreamSession, Factory, Generations, ListKind, ListPage, MetricsSource, Notice, Offer, OfferedTool,
-    Page, ParkedCall, PeerInfo, Session, SessionProfile, Sessions, Subscription, Subscriptions, TokenError,
-    TokenVerifier, ToolPage, Unrecorded, Updates,
+    DownstreamSession, Factory, Generations, ListKind, ListPage, MetricsSource, Notice, NoticeScreen, Offer,
+    OfferedTool, Page, ParkedCall, PeerInfo, Session, SessionProfile, Sessions, Subscription, Subscriptions,
+    TokenError, TokenVerifier, ToolPage, Unrecorded, Unscreened, Updates,
 };
 pub use question::{Ability, Question};
 pub use secret::Secret;

@@ -9,8 +9,8 @@ use std::{
 
 use arc_swap::ArcSwap;
 use gateway_domain::{
-    Directory, Dispatcher, DoorAudit, Era, EventSink, MetricsSource, Sessions, Silent, Subscriptions,
-    Unrecorded,
+    Directory, Dispatcher, DoorAudit, Era, EventSink, MetricsSource, NoticeScreen, Sessions, Silent,
+    Subscriptions, Unrecorded, Unscreened,
 };
 use tokio::{
     sync::{Semaphore, watch},
@@ -44,6 +44,8 @@ pub struct Ports {
     /// record there, so that each has one record (P-34). Lists, handshakes and `server/discover` are no calls; only
     /// their refusals are told.
     pub audit: Arc<dyn DoorAudit>,
+    /// Sees what clients are told outside any call. What they are told in a call was seen by the dispatcher.
+    pub notices: Arc<dyn NoticeScreen>,
     /// Pages for the people behind clients, if there are any.
     pub pages: Option<Arc<dyn Pages>>,
     /// Have figures of their own on the page of metrics.
@@ -53,16 +55,16 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// With nobody who keeps records, no pages, no other figures, and nothing else to wait for.
+    /// With nobody who keeps records or looks at notices, no pages, no other figures, and nothing else to wait for.
     pub fn new(
         directory: Arc<dyn Directory>,
         dispatcher: Arc<dyn Dispatcher>,
         sessions: Arc<dyn Sessions>,
         subscriptions: Arc<dyn Subscriptions>,
     ) -> Self {
-        let audit = Arc::new(Unrecorded);
+        let (audit, notices) = (Arc::new(Unrecorded), Arc::new(Unscreened));
         let (pages, metrics, ready) = (None, Vec::new(), Vec::new());
-        Self { directory, dispatcher, sessions, subscriptions, audit, pages, metrics, ready }
+        Self { directory, dispatcher, sessions, subscriptions, audit, notices, pages, metrics, ready }
     }
 }
 
@@ -118,7 +120,8 @@ impl Edge {
         let kib = (limits.buffered_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS);
         let metrics = Metrics::new();
         Arc::new(Self {
-            sessions: SessionTable::new(limits.clone(), metrics.dropped_events.clone()),
+            sessions: SessionTable::new(limits.clone(), metrics.dropped_events.clone())
+                .screening(ports.notices.clone()),
             load: Arc::default(),
             listens: AtomicUsize::new(0),
             visitors: Visitors::default(),

@@ -19,7 +19,7 @@ use std::{
 use arc_swap::ArcSwap;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use gateway_domain::{ClientCapabilities, Generations, LogLevel, SessionKey, View};
+use gateway_domain::{ClientCapabilities, Generations, LogLevel, NoticeScreen, SessionKey, Unscreened, View};
 use gateway_protocol::Revision;
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
@@ -70,6 +70,7 @@ pub(crate) struct Session {
     /// The lists that the client has been told of.
     told: tokio::sync::Mutex<Generations>,
     shelf: Arc<Shelf>,
+    notices: Arc<dyn NoticeScreen>,
     ended: tokio::sync::watch::Sender<bool>,
 }
 
@@ -81,6 +82,7 @@ impl Session {
         client: Client,
         questions: Questions,
         (bounds, shelf): (Bounds, Arc<Shelf>),
+        notices: Arc<dyn NoticeScreen>,
     ) -> Result<Arc<Self>, Refusal> {
         let now = Instant::now();
         Ok(Arc::new(Self {
@@ -104,12 +106,18 @@ impl Session {
             visits: Mutex::default(),
             told: tokio::sync::Mutex::default(),
             shelf,
+            notices,
             ended: tokio::sync::watch::Sender::new(false),
         }))
     }
 
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Sees what its client is told outside any call.
+    pub(crate) fn notices(&self) -> &dyn NoticeScreen {
+        &*self.notices
     }
 
     pub(crate) fn key(&self) -> SessionKey {
@@ -271,6 +279,7 @@ pub(crate) struct SessionTable {
     sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     limits: ArcSwap<Limits>,
     shelf: Arc<Shelf>,
+    notices: Arc<dyn NoticeScreen>,
     /// The number of the last question in a session that is in no table.
     asked: Arc<AtomicU64>,
 }
@@ -279,7 +288,13 @@ impl SessionTable {
     /// `dropped` counts what clients are not told.
     pub(crate) fn new(limits: Limits, dropped: Counter<u64, AtomicU64>) -> Self {
         let (sessions, shelf) = (Mutex::default(), Shelf::new(dropped));
-        Self { sessions, limits: ArcSwap::from_pointee(limits), shelf, asked: Arc::default() }
+        let (limits, notices) = (ArcSwap::from_pointee(limits), Arc::new(Unscreened));
+        Self { sessions, limits, shelf, notices, asked: Arc::default() }
+    }
+
+    /// The same table, in whose sessions this sees what clients are told outside any call.
+    pub(crate) fn screening(self, notices: Arc<dyn NoticeScreen>) -> Self {
+        Self { notices, ..self }
     }
 
     /// How much a stream of a session keeps.
@@ -308,7 +323,7 @@ impl SessionTable {
         questions: Questions,
     ) -> Result<Arc<Session>, Refusal> {
         let kept = (self.bounds(), self.shelf.clone());
-        Session::new(principal.clone(), view.clone(), client, questions, kept)
+        Session::new(principal.clone(), view.clone(), client, questions, kept, self.notices.clone())
     }
 
     /// Sessions beyond other limits are not ended for that.

@@ -75,9 +75,11 @@ pub(crate) async fn identify(
     let endpoint = issuer.register.as_ref().ok_or(OauthError::NoClient)?;
     let slot = Slot::client(&issuer.name, redirect);
     if let Some(kept) = records.client(&slot).await? {
+        config.confide(&kept.secret);
         return Ok(kept);
     }
     let (client, lasts) = register(wire, config, issuer, endpoint, redirect, scopes).await?;
+    config.confide(&client.secret);
     if lasts {
         records.keep_client(&slot, &client).await?;
     }

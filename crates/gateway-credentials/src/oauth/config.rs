@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gateway_domain::Secret;
@@ -37,6 +37,8 @@ pub struct OauthConfig {
     pub loopback_issuers: bool,
     /// How [`login`](super::login) learns what the server wants; `None`: from the well-known places alone.
     pub probe: Option<Probe>,
+    /// Who is told of the secrets that come and go; `None`: nobody.
+    pub confidant: Option<Arc<dyn Confidant>>,
     /// The bounds.
     pub limits: OauthLimits,
 }
@@ -69,6 +71,13 @@ pub struct ClientIdentity {
     pub key: Option<SigningKey>,
     /// Where our client metadata document is: an `https` URL with a path.
     pub metadata_url: Option<String>,
+}
+
+/// Is told of every secret that an authorization server gives or the store has, before it is used: access tokens, refresh
+/// tokens, and secrets of clients that registered themselves. The same one may be told more than once.
+pub trait Confidant: fmt::Debug + Send + Sync {
+    /// Takes secrets that came together.
+    fn told(&self, secrets: &[&Secret]);
 }
 
 /// A request without token, whose refusal says what the server wants. It is posted to the server's URL.
@@ -123,6 +132,7 @@ impl OauthConfig {
             legacy_discovery: false,
             loopback_issuers: false,
             probe: None,
+            confidant: None,
             limits: OauthLimits::default(),
         }
     }
@@ -187,6 +197,17 @@ pub(crate) struct Checked {
     pub(crate) token_url: Option<Address>,
     pub(crate) trust: Trust,
     pub(crate) scopes: Scopes,
+}
+
+impl Checked {
+    /// Tells whoever is to know of them.
+    pub(crate) fn confide<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
+        let Some(confidant) = &self.config.confidant else { return };
+        let secrets: Vec<_> = secrets.into_iter().collect();
+        if !secrets.is_empty() {
+            confidant.told(&secrets);
+        }
+    }
 }
 
 fn is_metadata_url(text: Option<&str>) -> bool {

@@ -30,6 +30,12 @@ pub(crate) struct Granted {
     pub(crate) scopes: Option<Scopes>,
 }
 
+impl Granted {
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        std::iter::once(&self.access).chain(&self.refresh)
+    }
+}
+
 /// A token endpoint, and the client that we are to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Endpoint<'a> {
@@ -48,7 +54,9 @@ impl Endpoint<'_> {
         let place =
             Place { address: self.address, named: config.trust.named(self.address), part: "token endpoint" };
         let answer = wire.form(place, authorization, &form).await?;
-        granted(&answer, asked_at)
+        let granted = granted(&answer, asked_at)?;
+        config.confide(granted.secrets());
+        Ok(granted)
     }
 
     /// The form with what proves who the client is, or the header that does.

@@ -30,7 +30,7 @@ mod trust;
 mod wire;
 
 pub use assertion::SigningKey;
-pub use config::{ClientIdentity, Mode, OauthConfig, OauthLimits, Probe};
+pub use config::{ClientIdentity, Confidant, Mode, OauthConfig, OauthLimits, Probe};
 pub use credentials::OauthCredentials;
 pub use error::OauthError;
 pub use login::LoginReport;

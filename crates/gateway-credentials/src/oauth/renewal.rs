@@ -70,6 +70,9 @@ impl Shared {
         let resource = &self.checked.resource;
         let Some(binding) = self.records.binding(resource, &need.owner).await? else { return Ok(None) };
         let tokens = self.records.tokens(&binding.issuer, resource, &need.owner).await?;
+        if let Some(Tokens { granted, client, .. }) = &tokens {
+            self.checked.confide(granted.secrets().chain(&client.secret));
+        }
         Ok(tokens.map(|tokens| (binding, tokens)))
     }
 

@@ -1,8 +1,11 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use gateway_credentials::oauth::{MemoryStore, Mode, OauthConfig, OauthError, Probe};
-use gateway_domain::{Caller, Grants, Incoming};
+use gateway_credentials::oauth::{Confidant, MemoryStore, Mode, OauthConfig, OauthError, Probe};
+use gateway_domain::{Caller, Grants, Incoming, Secret};
 use gateway_egress::{CredentialError, Credentials as _, Named, Reaction};
 use http::HeaderMap;
 
@@ -627,4 +630,63 @@ async fn a_registration_is_kept_until_it_is_not_known_any_more() {
     assert_eq!(login().await, (Err(refused), 1));
     tokens(&fake, &["a"]);
     assert_eq!(login().await, (Ok(()), 2));
+}
+
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Confidant for Heard {
+    fn told(&self, secrets: &[&Secret]) {
+        self.0.lock().unwrap().extend(secrets.iter().map(|secret| secret.expose().to_owned()));
+    }
+}
+
+impl Heard {
+    fn take(&self) -> Vec<String> {
+        let mut heard = std::mem::take(&mut *self.0.lock().unwrap());
+        heard.sort_unstable();
+        heard.dedup();
+        heard
+    }
+}
+
+#[tokio::test]
+async fn who_is_confided_in_hears_of_every_secret_that_was_not_configured() {
+    let fake = Fake::usual();
+    fake.posts(
+        REGISTER,
+        &[(
+            201,
+            r#"{"client_id":"dynamic","client_secret":"registered-secret","client_secret_expires_at":0,"token_endpoint_auth_method":"client_secret_basic"}"#,
+        )],
+    );
+    fake.posts(
+        TOKEN,
+        &[
+            (200, r#"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1","expires_in":0}"#),
+            (200, r#"{"access_token":"a2","token_type":"Bearer","refresh_token":"r2","expires_in":3600}"#),
+            (200, r#"{"access_token":"m1","token_type":"Bearer"}"#),
+            (200, r#"{"access_token":"x1","token_type":"Bearer"}"#),
+        ],
+    );
+    let store = Arc::new(MemoryStore::default());
+    let (first, second, third) = (Arc::<Heard>::default(), Arc::<Heard>::default(), Arc::<Heard>::default());
+    let confiding = |config, heard: &Arc<Heard>| OauthConfig { confidant: Some(heard.clone()), ..config };
+    let one = with_store(confiding(config(), &first), &fake, store.clone());
+    log_in(&one, GOOD).await.0.unwrap();
+    assert_eq!(first.take(), ["a1", "r1", "registered-secret"]);
+    assert_eq!(token(&one, None).await.unwrap(), "a2");
+    assert_eq!(first.take(), ["a1", "a2", "r1", "r2", "registered-secret"]);
+    // Another process has them from the store.
+    let another = with_store(confiding(config(), &second), &fake, store);
+    assert_eq!(token(&another, None).await.unwrap(), "a2");
+    assert_eq!(second.take(), ["a2", "r2", "registered-secret"]);
+    let own = credentials(confiding(machine(Mode::ClientCredentials), &third), &fake);
+    assert_eq!(token(&own, None).await.unwrap(), "m1");
+    assert_eq!(third.take(), ["m1"]);
+    let mut exchange = confiding(machine(Mode::Exchange), &third);
+    exchange.token_url = Some(TOKEN.into());
+    let exchange = credentials(exchange, &fake);
+    assert_eq!(token(&exchange, Some(&user("ann", "t"))).await.unwrap(), "x1");
+    assert_eq!(third.take(), ["x1"]);
 }

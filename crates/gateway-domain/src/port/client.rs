@@ -25,6 +25,23 @@ pub enum Notice {
     ElicitationComplete(RawObject),
 }
 
+/// Looks at what a client is about to be told outside any call. Must not block.
+pub trait NoticeScreen: fmt::Debug + Send + Sync {
+    /// What the client is told in place of these params of a notification, as the downstream wrote them. What the
+    /// gateway or the client knows things by, as `uri`, `level` or `elicitationId`, stays.
+    fn shown(&self, params: RawObject) -> RawObject;
+}
+
+/// Everything is told as it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unscreened;
+
+impl NoticeScreen for Unscreened {
+    fn shown(&self, params: RawObject) -> RawObject {
+        params
+    }
+}
+
 /// Watches resources for clients. A stage around another, like a [`crate::Dispatcher`].
 #[async_trait]
 pub trait Subscriptions: Send + Sync {

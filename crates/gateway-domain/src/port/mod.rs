@@ -15,7 +15,7 @@ use async_trait::async_trait;
 
 pub use self::{
     audit::{DoorAudit, DoorRefusal, Unrecorded},
-    client::{ClientLink, Notice, Subscription, Subscriptions, Updates},
+    client::{ClientLink, Notice, NoticeScreen, Subscription, Subscriptions, Unscreened, Updates},
     directory::{Directory, Generations, ListKind, Offer, OfferedTool, Page},
     downstream::{
         DownstreamSession, Factory, ListPage, ParkedCall, PeerInfo, Session, SessionProfile, ToolPage,

@@ -37,12 +37,13 @@ pub(super) struct Known {
     config: RedactorConfig,
     /// Of configurations before; the oldest first.
     former: VecDeque<NamedSecret>,
-    /// Found out while running; the oldest first.
+    /// Found out while running; what was met last is not among the first.
     learnt: VecDeque<Secret>,
 }
 
 impl LiveRedactor {
-    /// How many secrets are kept that the configuration had once, and as many that were learnt. The oldest go first.
+    /// How many secrets are kept that the configuration had once, and as many that were learnt. The oldest go first,
+    /// of what was learnt those that nobody has met again for long.
     pub const MOST: usize = 1000;
 
     /// Compiles what is to be found at first.
@@ -78,12 +79,24 @@ impl LiveRedactor {
     /// Has a secret found from now on, such as a token that was fetched. One that is too short for it, a part of the
     /// mark, or known already changes nothing. Blocks while it compiles: some milliseconds if it knows hundreds.
     pub fn learn(&self, value: &str) {
+        self.learn_all([value]);
+    }
+
+    /// As [`Self::learn`], for secrets that come together, which are compiled together.
+    pub fn learn_all<'a>(&self, values: impl IntoIterator<Item = &'a str>) {
         let mut known = self.lock();
-        if known.has(value) || !is_usable(value, known.config.min_secret_bytes) {
+        let mut fresh: Vec<&str> = Vec::new();
+        for value in values {
+            let is_new = !known.meets(value) && !fresh.contains(&value);
+            if is_new && is_usable(value, known.config.min_secret_bytes) {
+                fresh.push(value);
+            }
+        }
+        if fresh.is_empty() {
             return;
         }
         let mut next = known.clone();
-        next.keep_learnt(value);
+        fresh.iter().for_each(|value| next.keep_learnt(value));
         match next.redactor() {
             Ok(redactor) => {
                 let settings = self.current.load().settings;
@@ -135,10 +148,19 @@ impl Known {
         add(&mut self.learnt, Secret::new(value));
     }
 
-    fn has(&self, value: &str) -> bool {
+    /// Whether it is known. What was learnt is then among the younger half: as long as it is used, others are
+    /// forgotten.
+    fn meets(&mut self, value: &str) -> bool {
         let is_it = |secret: &Secret| secret.expose() == value;
-        self.learnt.iter().rev().any(is_it)
-            || self.config.secrets.iter().chain(&self.former).any(|secret| is_it(&secret.value))
+        if let Some(at) = self.learnt.iter().rposition(is_it) {
+            if at < self.learnt.len() / 2
+                && let Some(secret) = self.learnt.remove(at)
+            {
+                self.learnt.push_back(secret);
+            }
+            return true;
+        }
+        self.config.secrets.iter().chain(&self.former).any(|secret| is_it(&secret.value))
     }
 
     fn redactor(&self) -> Result<Redactor, RedactorError> {

@@ -14,6 +14,7 @@ mod forms;
 mod live;
 mod marked;
 mod names;
+mod notices;
 mod oversize;
 mod pattern;
 mod redactor;

@@ -40,8 +40,8 @@ impl Default for RedactSettings {
 /// What is routed on stays as it is: names, URIs and ids that the call is about, `_meta`, and what a follow-up goes on
 /// with. Redactions of what goes out are noted for the record of the call, those of what goes in are not (P-36).
 ///
-/// What downstreams say to a client's session outside any call does not pass here: whoever takes it has the same
-/// [`LiveRedactor`].
+/// What downstreams say to a client's session outside any call does not pass here: whoever takes it asks the same
+/// [`LiveRedactor`], which is a [`NoticeScreen`](gateway_domain::NoticeScreen).
 ///
 /// Cancel-safe: it holds nothing.
 #[derive(Debug)]

@@ -328,6 +328,7 @@ impl Stream {
             updates.come.notified().await;
             sleep(TOGETHER).await;
             for params in updates.take() {
+                let params = self.visit.edge.ports.notices.shown(params);
                 self.say(method::RESOURCE_UPDATED, self.tag.on(&params).as_str()).await;
             }
         }

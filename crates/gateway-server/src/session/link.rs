@@ -68,12 +68,13 @@ impl ClientLink for Session {
         let message = match notice {
             Notice::Log(params) if !self.wants(&params) => return,
             Notice::Log(params) => {
-                let params = self.labelled(downstream, &params);
+                let params = self.labelled(downstream, &self.notices().shown(params));
                 write::notification(method::MESSAGE, params.as_bytes())
             }
             // Nobody was asked by URL.
             Notice::ElicitationComplete(_) if self.revision() < Revision::V2025_11_25 => return,
             Notice::ElicitationComplete(params) => {
+                let params = self.notices().shown(params);
                 write::notification(method::ELICITATION_COMPLETE, params.as_str().as_bytes())
             }
         };

@@ -140,7 +140,7 @@ async fn tell(session: Weak<Session>) {
     tokio::time::sleep(PAUSE).await;
     let Some(session) = session.upgrade() else { return };
     for params in session.watched().take() {
-        let params = convert::legacy::notification(&params);
+        let params = convert::legacy::notification(&session.notices().shown(params));
         session.tell_client(write::notification(method::RESOURCE_UPDATED, params.as_bytes()).into());
     }
 }

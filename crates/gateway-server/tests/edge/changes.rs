@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway_domain::{ClientLink, Notice, RawObject, SessionKey};
+use gateway_domain::{ClientLink, Notice, NoticeScreen, RawObject, SessionKey};
+use gateway_server::{Ports, Server};
 use tokio::time::timeout;
 
 use crate::{
-    asking::{ALL, client, serve},
-    support::{QUIET, files, start, until},
+    asking::{ALL, asker, client, serve},
+    support::{QUIET, config, files, start, start_with, until},
 };
 
 fn object(text: &str) -> RawObject {
@@ -151,4 +152,51 @@ async fn downstreams_tell_and_ask_the_client_of_their_session() {
     let id = SessionKey::Legacy { id: client.session().unwrap().as_str().into() };
     tokio::time::sleep(Duration::from_millis(5)).await;
     assert!(!asker.world.ended.lock().unwrap().contains(&id));
+}
+
+/// Shows what was said, and that it was looked at.
+#[derive(Debug)]
+struct Marking;
+
+impl NoticeScreen for Marking {
+    fn shown(&self, params: RawObject) -> RawObject {
+        RawObject::try_from(params.edit().set("seen", b"true").finish()).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_outside_any_call_is_looked_at_before_it_is_told() {
+    let (asker, ports) = asker();
+    let ports = Ports { notices: Arc::new(Marking), ..ports };
+    let server = Server::bind(config(), ports).await.unwrap();
+    let addr = server.local_addr();
+    tokio::spawn(server.run(std::future::pending()));
+    let client = client(addr, "2025-11-25", ALL).await;
+    client.call("1", "echo", "{}").await.unwrap();
+    let link: Arc<dyn ClientLink> = asker.client.lock().unwrap().clone().unwrap();
+    let mut stream = client.listen().await.unwrap();
+    link.tell(&files(), Notice::Log(object(r#"{"level":"error","data":1}"#)));
+    link.tell(&files(), Notice::ElicitationComplete(object(r#"{"elicitationId":"x"}"#)));
+    for method in ["notifications/message", "notifications/elicitation/complete"] {
+        let told = stream.next().await.unwrap().unwrap();
+        assert!(told.contains(method) && told.contains(r#""seen":true"#), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_of_resources_is_looked_at_before_it_is_told() {
+    let server = start_with(|_, ports| ports.notices = Arc::new(Marking)).await;
+    server.world.offer_all();
+    let (modern, session) = (server.modern(), server.legacy("2025-11-25").await);
+    session.notify("notifications/initialized", "{}").await.unwrap();
+    let mut told = session.listen().await.unwrap();
+    session.request("1", "resources/subscribe", r#"{"uri":"a:1"}"#).await.unwrap();
+    let filter = r#"{"notifications":{"resourceSubscriptions":["a:1"]}}"#;
+    let mut listening = modern.open("7", "subscriptions/listen", filter).await.unwrap();
+    listening.next().await.unwrap();
+    server.world.update("a:1", r#"{"uri":"a:1"}"#);
+    for stream in [&mut told, &mut listening] {
+        let told = stream.next().await.unwrap().unwrap();
+        assert!(told.contains("resources/updated") && told.contains(r#""seen":true"#), "{told}");
+    }
 }

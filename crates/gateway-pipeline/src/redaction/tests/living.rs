@@ -1,5 +1,7 @@
 //! Secrets that are learnt while a redactor is used.
 
+use gateway_domain::{NoticeScreen as _, RawObject};
+
 use super::{
     super::{LiveRedactor, PatternConfig, RedactSettings, RedactorConfig},
     named,
@@ -82,5 +84,55 @@ fn of_what_is_learnt_and_of_what_was_replaced_the_oldest_go_first() {
         [("the configured one", false), ("the former one 0000", true), ("the learnt one 0003", true)]
     {
         assert_eq!(knows(&live, text), is_known, "{text}");
+    }
+}
+
+#[test]
+fn what_is_met_again_outlives_what_is_not() {
+    let live = live(&[]);
+    live.learn_all(["the one in use", "the one forgotten"]);
+    for number in 2..LiveRedactor::MOST {
+        live.lock().keep_learnt(&format!("the learnt one {number:04}"));
+    }
+    live.learn("the one in use");
+    live.learn_all(["the last one", "the very last one", "the last one"]);
+    for (text, is_known) in [
+        ("the one in use", true),
+        ("the one forgotten", false),
+        ("the learnt one 0002", false),
+        ("the learnt one 0003", true),
+        ("the last one", true),
+        ("the very last one", true),
+    ] {
+        assert_eq!(knows(&live, text), is_known, "{text}");
+    }
+}
+
+#[test]
+fn what_is_said_outside_any_call_is_redacted_but_for_what_it_is_known_by() {
+    let live = live(&["s3cret-value"]);
+    let off = LiveRedactor::new(
+        config(&["s3cret-value"], &[]),
+        RedactSettings { results: false, ..RedactSettings::default() },
+    );
+    let off = off.unwrap();
+    for (said, shown) in [
+        (
+            r#"{"level":"info","logger":"s3cret-value","data":{"s3cret-value":["a s3cret-value"]}}"#,
+            r#"{"level":"info","logger":"[REDACTED]","data":{"[REDACTED]":["a [REDACTED]"]}}"#,
+        ),
+        (
+            r#"{"uri":"x:s3cret-value","title":"s3cret-value"}"#,
+            r#"{"uri":"x:s3cret-value","title":"[REDACTED]"}"#,
+        ),
+        (
+            r#"{"elicitationId":"s3cret-value","_meta":{"a":"s3cret-value"}}"#,
+            r#"{"elicitationId":"s3cret-value","_meta":{"a":"[REDACTED]"}}"#,
+        ),
+        (r#"{ "data" : 1.0 }"#, r#"{ "data" : 1.0 }"#),
+    ] {
+        let params = || RawObject::parse(said.to_owned()).unwrap();
+        assert_eq!(live.shown(params()).as_str(), shown);
+        assert_eq!(off.shown(params()).as_str(), said);
     }
 }
