@@ -188,6 +188,34 @@ async fn looks_at_tasks_count_apart() {
 }
 
 #[test]
+fn each_bound_is_a_bound() {
+    assert!(LimitsConfig::default().is_none());
+    let one = || Limit::of(rate(1.0, 1));
+    for bounds in [
+        Rates { caller: one(), ..Rates::default() },
+        Rates { caller_tool: one(), ..Rates::default() },
+        Rates { tool: one(), ..Rates::default() },
+        Rates { downstream: one(), ..Rates::default() },
+        Rates { task_polls: one(), ..Rates::default() },
+        Rates { tool: Limit::default().except("d__*", Some(rate(1.0, 1))), ..Rates::default() },
+    ] {
+        let shown = format!("{bounds:?}");
+        assert!(!rates(bounds).is_none(), "{shown}");
+    }
+    for places in [
+        Concurrency { caller: Limit::of(1), ..Concurrency::default() },
+        Concurrency { tool: Limit::of(1), ..Concurrency::default() },
+        Concurrency { downstream: Limit::of(1), ..Concurrency::default() },
+        Concurrency { downstream: Limit::default().except("d", Some(1)), ..Concurrency::default() },
+    ] {
+        let shown = format!("{places:?}");
+        assert!(!at_once(places).is_none(), "{shown}");
+    }
+    let exempt = Limit::default().except("d__*", None);
+    assert!(rates(Rates { tool: exempt, ..Rates::default() }).is_none());
+}
+
+#[test]
 fn rates_are_checked() {
     for (per_second, burst, expected) in [
         (1.0, 1, None),
