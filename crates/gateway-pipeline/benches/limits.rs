@@ -10,7 +10,7 @@ use gateway_domain::{
     Call, Caller, ClientCapabilities, Dispatcher, DownstreamName, Era, Error, Exchange, Outcome, Params,
     RawObject, SessionKey, Subject, Target,
 };
-use gateway_pipeline::limits::{Concurrency, Limit, Limited, Limits, LimitsConfig, Rate, Rates};
+use gateway_pipeline::limits::{Concurrency, Counted, Limit, Limited, Limits, LimitsConfig, Rate, Rates};
 use tokio::runtime::{Builder, Runtime};
 
 fn main() {
@@ -55,6 +55,12 @@ fn everything() -> LimitsConfig {
     }
 }
 
+/// Both stages, as a call passes them.
+fn limited(config: LimitsConfig) -> impl Dispatcher {
+    let limits = Arc::new(Limits::new(config));
+    Counted::new(limits.clone(), Limited::new(limits, Nothing))
+}
+
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
@@ -76,10 +82,10 @@ fn nothing(bencher: Bencher<'_, '_>, callers: usize) {
 
 #[divan::bench(args = [1, 10_000])]
 fn by_default(bencher: Bencher<'_, '_>, callers: usize) {
-    bench(bencher, &Limited::new(Arc::new(Limits::new(LimitsConfig::default())), Nothing), callers);
+    bench(bencher, &limited(LimitsConfig::default()), callers);
 }
 
 #[divan::bench(args = [1, 10_000])]
 fn all_limits(bencher: Bencher<'_, '_>, callers: usize) {
-    bench(bencher, &Limited::new(Arc::new(Limits::new(everything())), Nothing), callers);
+    bench(bencher, &limited(everything()), callers);
 }

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! observed:  trace ( metrics ( audit ( … ) ) )
+//! counted:   rates of callers ( … )
 //! decided:   policy ( limits ( redaction ( … ) ) )
 //! ```
 //!
-//! A call of a client is `observed(resolve(decided(registry)))`, or `observed(workflows)` where a run is
-//! `decided(run)`; a call of a step is again the former. What observes stands outside of everything that can refuse or
+//! A call of a client is `observed(counted(resolve(decided(registry))))`, or `observed(counted(workflows))` where a run
+//! is `decided(run)`; a call of a step is again the former. Each is counted once, before it is known whether there is
+//! what it is for. What observes stands outside of everything that can refuse or
 //! stop a call: nothing is lost to it (P-32, P-34), not even a call that the audit log has no room for. The trace comes
 //! first, so that a record names the trace that begins here.
 
@@ -61,6 +63,7 @@ impl Observers {
 pub struct Stages {
     /// Outermost first, each with the name that its time is counted under.
     layers: Vec<(&'static str, Layer)>,
+    counting: Option<Layer>,
     metrics: Option<Arc<CallMetrics>>,
 }
 
@@ -69,13 +72,27 @@ impl Stages {
     pub fn new(policy: Option<Layer>, limits: Option<Layer>, redaction: Option<Layer>) -> Self {
         let named = [("policy", policy), ("limits", limits), ("redaction", redaction)];
         let layers = named.into_iter().filter_map(|(name, layer)| Some((name, layer?))).collect();
-        Self { layers, metrics: None }
+        Self { layers, counting: None, metrics: None }
+    }
+
+    /// The same stages, and one before a call is resolved.
+    #[must_use]
+    pub fn counting(self, layer: Option<Layer>) -> Self {
+        Self { counting: layer, ..self }
     }
 
     /// The same stages, each timed.
     #[must_use]
     pub fn timed(self, metrics: Arc<CallMetrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
+    }
+
+    /// The same dispatcher behind what comes before calls are resolved. It is not timed: it waits for nothing.
+    pub fn counted(&self, inner: Inner) -> Inner {
+        match &self.counting {
+            Some(layer) => layer(inner),
+            None => inner,
+        }
     }
 
     /// The same dispatcher behind all stages; where they are timed, so is it, as `dispatch`.

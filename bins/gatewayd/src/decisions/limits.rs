@@ -1,17 +1,13 @@
 use std::sync::Arc;
 
-use gateway_pipeline::{
-    limits::{Concurrency, Limit, Limits, LimitsConfig, LimitsError, Rate, Rates},
-    pipeline::Layer,
-};
+use gateway_pipeline::limits::{Concurrency, Limit, Limits, LimitsConfig, LimitsError, Rate, Rates};
 
-use super::limiting;
 use crate::config::{Bucket, Config};
 
 /// `None`: there is no limit.
-pub(super) fn layer(config: &Config) -> Result<Option<Layer>, LimitsError> {
+pub(super) fn limits(config: &Config) -> Result<Option<Arc<Limits>>, LimitsError> {
     let limits = self::config(config)?;
-    Ok((!limits.is_none()).then(|| limiting(Arc::new(Limits::new(limits)))))
+    Ok((!limits.is_none()).then(|| Arc::new(Limits::new(limits))))
 }
 
 pub(super) fn config(config: &Config) -> Result<LimitsConfig, LimitsError> {

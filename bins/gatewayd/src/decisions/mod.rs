@@ -12,7 +12,7 @@ use gateway_domain::{Decider, Dispatcher, DoorAudit, MetricsSource, Unrecorded, 
 use gateway_egress::Fetch;
 use gateway_pipeline::{
     audit::AuditLog,
-    limits::{Limited, Limits},
+    limits::{Counted, Limited, Limits},
     metrics::{CallMetrics, MetricsConfig},
     pipeline::{Layer, Observers, Stages},
     policy::{Policy, PolicyStage},
@@ -63,9 +63,11 @@ impl Decisions {
         let tracer = tracer.map(|tracer| tracer.hiding(redactor.clone()));
         let decider = decider(policy.as_ref());
         let redaction = redaction::layer(&redactor);
-        let limits = limits::layer(config)?;
+        let limits = limits::limits(config)?;
+        let (counting, limiting) = (limits.clone().map(counting), limits.map(limiting));
+        let stages = Stages::new(Some(deciding(decider)), limiting, Some(redaction));
         Ok(Self {
-            stages: Stages::new(Some(deciding(decider)), limits, Some(redaction)).timed(metrics.clone()),
+            stages: stages.counting(counting).timed(metrics.clone()),
             observers: Observers { tracer, metrics: Some(metrics.clone()), audit: audit.clone() },
             policy,
             redactor,
@@ -80,9 +82,9 @@ impl Decisions {
         decider(self.policy.as_ref())
     }
 
-    /// The same dispatcher, whose calls are on record.
+    /// The same dispatcher, whose calls are on record, and count for whoever makes them before anything is looked up.
     pub(crate) fn observed(&self, inner: Arc<dyn Dispatcher>) -> Arc<dyn Dispatcher> {
-        self.observers.observed(inner)
+        self.observers.observed(self.stages.counted(inner))
     }
 
     /// The same dispatcher, of whose calls only those come through that may.
@@ -143,6 +145,10 @@ fn decider(policy: Option<&Arc<Policy>>) -> Arc<dyn Decider> {
 
 fn deciding(decider: Arc<dyn Decider>) -> Layer {
     Arc::new(move |inner| Arc::new(PolicyStage::new(decider.clone(), inner)))
+}
+
+fn counting(limits: Arc<Limits>) -> Layer {
+    Arc::new(move |inner| Arc::new(Counted::new(limits.clone(), inner)))
 }
 
 fn limiting(limits: Arc<Limits>) -> Layer {

@@ -6,7 +6,7 @@ use gateway_testkit::client::Speaks;
 
 use crate::{
     support::{Folder, Serving, fake, has, until},
-    world::{at, call, client, eras, good, kind},
+    world::{Files as _, at, call, client, eras, good, json, kind},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,6 +46,54 @@ tools = { "d__coun*" = { per_second = 0.01, burst = 1 } }
         assert_eq!(call(&b, "d__counter", "{}").await.status, 429, "{speaks:?}");
         // Lists are no calls.
         assert!(has(&a, "d__echo").await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_count_as_calls_do_once_each() {
+    let rates = r#"
+[rates]
+per_caller = { per_second = 0.01, burst = 4 }
+[audit]
+sink = "file:audit.jsonl"
+flush = { max_interval = "5ms" }
+"#;
+    for speaks in eras() {
+        let config = [
+            fake("d", &[]),
+            client("a", "allow = [\"*\"]\ndeny = [\"d__add\"]"),
+            client("b", "allow = [\"*\"]"),
+            rates.to_owned(),
+        ];
+        let folder = Folder::with(&config.concat());
+        let serving = Serving::start(&folder, &[]);
+        let [a, b] = [at(&serving, "a", speaks.clone()).await, at(&serving, "b", speaks.clone()).await];
+        until("echo", &serving, async || has(&a, "d__echo").await).await;
+        good(&call(&a, "d__echo", "{}").await);
+        for guess in ["d__nono", "d__add", "nobody__has"] {
+            assert_eq!(kind(&call(&a, guess, "{}").await), "unknown_tool", "{speaks:?}: {guess}");
+        }
+        // Nobody's, denied, and there.
+        for tool in ["d__more", "d__add", "d__echo"] {
+            let over = call(&a, tool, "{}").await;
+            assert_eq!((over.status, kind(&over).as_str()), (429, "rate_limited"), "{}", over.text);
+            let retry: u64 = over.headers["retry-after"].to_str().unwrap().parse().unwrap();
+            assert!((1..=100).contains(&retry), "{retry}");
+        }
+        // It is nobody else's bucket.
+        good(&call(&b, "d__echo", "{}").await);
+        let file = folder.file("audit.jsonl");
+        let lines = || std::fs::read_to_string(&file).unwrap_or_default();
+        until("the records", &serving, async || lines().lines().count() >= 8).await;
+        let records: Vec<_> = lines().lines().map(json).collect();
+        assert_eq!(records.len(), 8, "{records:#?}");
+        for record in &records[4..7] {
+            assert_eq!(
+                (&record["error"], &record["decision"]),
+                (&"rate_limited".into(), &"denied_default".into()),
+                "{record}"
+            );
+        }
     }
 }
 

@@ -43,10 +43,11 @@ impl LimitsConfig {
     }
 }
 
-/// Bounds on how often there may be calls. A call needs a token of each bucket that it falls under, or takes none.
+/// Bounds on how often there may be calls. A call takes a token of its caller, whatever becomes of it, and then needs one
+/// of each other bucket that it falls under, or takes none of these.
 #[derive(Debug, Clone, Default)]
 pub struct Rates {
-    /// Of a caller, whatever it calls; names are callers. Steps of workflows count for the caller of the workflow.
+    /// Of a caller, whatever it calls, be there such a thing or not; names are callers. Steps of workflows count for the caller of the workflow.
     pub caller: Limit<Rate>,
     /// Of one caller with one tool; names are tools.
     pub caller_tool: Limit<Rate>,

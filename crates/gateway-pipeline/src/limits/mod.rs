@@ -1,6 +1,7 @@
 //! How often, and how many at once, by caller, tool and downstream.
 //!
-//! [`Limits`] is what all stages share; [`Limited`] is the stage. Rates are kept by token buckets, what is at once by
+//! [`Limits`] is what all stages share. [`Counted`] takes what a call costs its caller, before it is known what the call
+//! is for; [`Limited`] is the stage that knows. Rates are kept by token buckets, what is at once by
 //! places with a bounded line of those who wait for one, in which callers take turns. Everything is decided before a
 //! downstream hears of a call.
 
@@ -18,5 +19,5 @@ mod tests;
 pub use self::{
     config::{Concurrency, Limit, LimitsConfig, LimitsError, Rate, Rates},
     shared::Limits,
-    stage::Limited,
+    stage::{Counted, Limited},
 };

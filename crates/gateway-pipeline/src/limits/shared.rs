@@ -1,5 +1,5 @@
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{
     buckets::Buckets,
-    config::{Limit, LimitsConfig, Rate},
+    config::LimitsConfig,
     places::{NoPlace, Place, Places, Room},
 };
 
@@ -78,8 +78,26 @@ impl Limits {
         }
     }
 
-    /// Takes the tokens and places that a call needs; waits, bounded, for places. Cancel-safe: places are given back,
-    /// tokens are not.
+    /// Takes the token that a call costs its caller, whatever it is for and whether there is such a thing. Once for each
+    /// call, before anything is looked up for it. It is not given back if the call is refused later on.
+    pub(super) fn count(&self, call: &Call) -> Result<(), CallerError> {
+        if !self.has_rates {
+            return Ok(());
+        }
+        let (caller, rates) = (&call.caller, &self.config.rates);
+        let mut spent = self.spent();
+        let (buckets, of, limit) = match is_poll(&call.target) {
+            true => (&mut spent.task_polls, "about tasks", &rates.task_polls),
+            false => (&mut spent.callers, "of this caller", &rates.caller),
+        };
+        let (now, rate) = (Instant::now(), || limit.bound(|| caller.to_string()));
+        refuse([(of, buckets.wait(caller, now, || identity(caller), rate))])?;
+        buckets.take(caller, now, rate);
+        Ok(())
+    }
+
+    /// Takes the other tokens and the places that a call needs; waits, bounded, for places. Cancel-safe: places are given
+    /// back, tokens are not.
     pub(super) async fn admit(&self, call: &Call) -> Result<Leave, CallerError> {
         let scope = Scope::of(call);
         let now = Instant::now();
@@ -89,15 +107,15 @@ impl Limits {
 
     /// Takes a token of each bucket, or of none.
     fn spend(&self, scope: &Scope<'_>, now: Instant) -> Result<(), CallerError> {
-        if !self.has_rates {
+        if !self.has_rates || scope.is_poll {
             return Ok(());
         }
+        self.spent().call(scope, &self.config, now)
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
         // Every critical section leaves it consistent.
-        let mut spent = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        match scope.is_poll {
-            true => spent.poll(scope, &self.config.rates.task_polls, now),
-            false => spent.call(scope, &self.config, now),
-        }
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether no place is taken or waited for.
@@ -109,7 +127,7 @@ impl Limits {
     /// Whether what some token grants is kept with a bucket.
     #[cfg(test)]
     pub(super) fn keeps_grants(&self) -> bool {
-        let spent = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let spent = self.spent();
         let pairs = spent.caller_tools.keys().map(|(caller, _)| caller);
         let mut callers = spent.callers.keys().chain(spent.task_polls.keys()).chain(pairs);
         callers.any(|caller| caller.grants().is_some_and(|grants| !grants.claims.is_empty()))
@@ -150,23 +168,13 @@ impl Limits {
 }
 
 impl Spent {
-    fn poll(&mut self, scope: &Scope<'_>, limit: &Limit<Rate>, now: Instant) -> Result<(), CallerError> {
-        let rate = || limit.bound(|| scope.caller.to_string());
-        let wait = self.task_polls.wait(scope.caller, now, || identity(scope.caller), rate);
-        refuse([("about tasks", wait)])?;
-        self.task_polls.take(scope.caller, now, rate);
-        Ok(())
-    }
-
     fn call(&mut self, scope: &Scope<'_>, config: &LimitsConfig, now: Instant) -> Result<(), CallerError> {
         let (caller, rates) = (scope.caller, &config.rates);
-        let of_caller = || rates.caller.bound(|| caller.to_string());
         let of_caller_tool = |tool: &Tool| rates.caller_tool.bound(|| name(tool));
         let of_tool = |tool: &Tool| rates.tool.bound(|| name(tool));
         let of_downstream = |downstream: &DownstreamName| rates.downstream.bound(|| downstream.to_string());
         let pair = scope.tool.clone().map(|tool| (caller.clone(), tool));
 
-        let own = self.callers.wait(caller, now, || identity(caller), of_caller);
         let own_tool = pair.as_ref().and_then(|pair| {
             let kept = || (identity(caller), pair.1.clone());
             self.caller_tools.wait(pair, now, kept, || of_caller_tool(&pair.1))
@@ -178,13 +186,11 @@ impl Spent {
         let downstream =
             scope.downstream.and_then(|d| self.downstreams.wait(d, now, || d.clone(), || of_downstream(d)));
         refuse([
-            ("of this caller", own),
             ("of this tool by this caller", own_tool),
             ("of this tool", tool),
             ("of this downstream", downstream),
         ])?;
 
-        self.callers.take(caller, now, of_caller);
         if let Some(pair) = &pair {
             self.caller_tools.take(pair, now, || of_caller_tool(&pair.1));
             self.tools.take(&pair.1, now, || of_tool(&pair.1));
@@ -207,9 +213,13 @@ impl<'a> Scope<'a> {
             Subject::Tool { name, .. } => Some((downstream.cloned(), name.clone())),
             _ => None,
         };
-        let is_poll = matches!(subject, Subject::Task { act: TaskAct::Get | TaskAct::Cancel, .. });
-        Self { caller: &call.caller, tool, downstream, is_poll }
+        Self { caller: &call.caller, tool, downstream, is_poll: is_poll(&call.target) }
     }
+}
+
+fn is_poll(target: &Target) -> bool {
+    let (Target::Downstream { subject, .. } | Target::Exposed { subject, .. }) = target;
+    matches!(subject, Subject::Task { act: TaskAct::Get | TaskAct::Cancel, .. })
 }
 
 /// Refuses for the longest of the waits, of several for the first.

@@ -14,7 +14,7 @@ use gateway_domain::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::{Concurrency, Limit, Limited, Limits, LimitsConfig, Rate, Rates};
+use super::{Concurrency, Counted, Limit, Limited, Limits, LimitsConfig, Rate, Rates};
 
 /// How long a call takes.
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,18 +35,19 @@ impl Dispatcher for Downstream {
     }
 }
 
-/// A stage around one downstream.
+/// The stages around one downstream.
 struct Rig {
     limits: Arc<Limits>,
     downstream: Arc<Downstream>,
-    stage: Arc<Limited<Arc<Downstream>>>,
+    stage: Arc<Counted<Limited<Arc<Downstream>>>>,
 }
 
 impl Rig {
     fn new(config: LimitsConfig) -> Self {
         let downstream = Arc::new(Downstream { started: Instant::now(), calls: Mutex::default() });
         let limits = Arc::new(Limits::new(config));
-        let stage = Arc::new(Limited::new(limits.clone(), downstream.clone()));
+        let limited = Limited::new(limits.clone(), downstream.clone());
+        let stage = Arc::new(Counted::new(limits.clone(), limited));
         Self { limits, downstream, stage }
     }
 

@@ -1,4 +1,5 @@
 use super::{super::LimitsError, *};
+use crate::testing::Fake;
 
 fn limited(of: &'static str, milliseconds: u64) -> Result<(), CallerError> {
     Err(CallerError::RateLimited { of, retry_in: Duration::from_millis(milliseconds) })
@@ -62,9 +63,9 @@ async fn each_kind_of_bucket_bounds_what_it_is_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_refused_takes_no_token_of_any_bucket() {
+async fn a_call_that_is_refused_takes_no_token_but_its_callers() {
     let rig = Rig::new(rates(Rates {
-        caller: Limit::of(rate(0.001, 2)),
+        caller: Limit::of(rate(0.001, 3)),
         caller_tool: Limit::of(rate(0.001, 2)),
         tool: Limit::of(rate(0.001, 3)),
         downstream: Limit::of(rate(0.001, 4)),
@@ -73,8 +74,15 @@ async fn a_call_that_is_refused_takes_no_token_of_any_bucket() {
     for _ in 0..2 {
         assert_eq!(rig.call(tool("ann", "d", "t")).await, Ok(()));
     }
+    assert!(matches!(
+        rig.call(tool("ann", "d", "t")).await,
+        Err(CallerError::RateLimited { of: "of this tool by this caller", .. })
+    ));
     for _ in 0..10 {
-        assert!(rig.call(tool("ann", "d", "t")).await.is_err());
+        assert!(matches!(
+            rig.call(tool("ann", "d", "t")).await,
+            Err(CallerError::RateLimited { of: "of this caller", .. })
+        ));
     }
     // There is one left of the tool, and then one of the downstream.
     assert_eq!(rig.call(tool("bob", "d", "t")).await, Ok(()));
@@ -92,13 +100,38 @@ async fn a_call_that_is_refused_takes_no_token_of_any_bucket() {
 #[tokio::test(start_paused = true)]
 async fn the_longest_wait_is_told() {
     let rig = Rig::new(rates(Rates {
-        caller: Limit::of(rate(0.1, 1)),
+        downstream: Limit::of(rate(0.1, 1)),
         tool: Limit::of(rate(0.01, 1)),
         ..Rates::default()
     }));
     assert_eq!(rig.call(tool("ann", "d", "t")).await, Ok(()));
     assert_eq!(rig.call(tool("ann", "d", "t")).await, limited("of this tool", 99_000));
-    assert_eq!(rig.call(tool("ann", "d", "u")).await, limited("of this caller", 9_000));
+    assert_eq!(rig.call(tool("ann", "d", "u")).await, limited("of this downstream", 9_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_is_refused_before_anything_is_looked_up() {
+    let rig = Rig::new(rates(Rates { caller: Limit::of(rate(0.01, 2)), ..Rates::default() }));
+    let resolve = Arc::new(Fake::now(|_| Err(CallerError::UnknownTool { name: "guess".to_owned() }.into())));
+    let stage = Counted::new(rig.limits.clone(), resolve.clone());
+    let guess = |n: usize| stage.dispatch(tool("ann", "", &format!("guess-{n}")));
+    for n in 0..2 {
+        assert!(matches!(outcome(guess(n).await), Err(CallerError::UnknownTool { .. })));
+    }
+    assert_eq!(outcome(guess(2).await), limited("of this caller", 100_000));
+    assert_eq!(resolve.count(), 2, "what is refused is not looked up");
+    assert_eq!(rig.call(tool("ann", "d", "t")).await, limited("of this caller", 100_000));
+    assert_eq!(rig.call(tool("bob", "d", "t")).await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_resolved_is_not_counted_again() {
+    let rig = Rig::new(rates(Rates { caller: Limit::of(rate(0.01, 1)), ..Rates::default() }));
+    let resolved = Limited::new(rig.limits.clone(), rig.downstream.clone());
+    for _ in 0..3 {
+        assert_eq!(outcome(resolved.dispatch(tool("ann", "d", "t")).await), Ok(()));
+    }
+    assert_eq!(rig.call(tool("ann", "d", "t")).await, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,6 +185,34 @@ async fn looks_at_tasks_count_apart() {
         Err(CallerError::RateLimited { of: "of this caller", .. })
     ));
     assert_eq!(rig.call(call("bob", "e", Subject::Task { id: "1".into(), act: TaskAct::Get })).await, Ok(()));
+}
+
+#[test]
+fn each_bound_is_a_bound() {
+    assert!(LimitsConfig::default().is_none());
+    let one = || Limit::of(rate(1.0, 1));
+    for bounds in [
+        Rates { caller: one(), ..Rates::default() },
+        Rates { caller_tool: one(), ..Rates::default() },
+        Rates { tool: one(), ..Rates::default() },
+        Rates { downstream: one(), ..Rates::default() },
+        Rates { task_polls: one(), ..Rates::default() },
+        Rates { tool: Limit::default().except("d__*", Some(rate(1.0, 1))), ..Rates::default() },
+    ] {
+        let shown = format!("{bounds:?}");
+        assert!(!rates(bounds).is_none(), "{shown}");
+    }
+    for places in [
+        Concurrency { caller: Limit::of(1), ..Concurrency::default() },
+        Concurrency { tool: Limit::of(1), ..Concurrency::default() },
+        Concurrency { downstream: Limit::of(1), ..Concurrency::default() },
+        Concurrency { downstream: Limit::default().except("d", Some(1)), ..Concurrency::default() },
+    ] {
+        let shown = format!("{places:?}");
+        assert!(!at_once(places).is_none(), "{shown}");
+    }
+    let exempt = Limit::default().except("d__*", None);
+    assert!(rates(Rates { tool: exempt, ..Rates::default() }).is_none());
 }
 
 #[test]

@@ -145,6 +145,23 @@ async fn who_gives_up_leaves_the_line() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_gives_up_lets_nobody_in_whose_turn_has_not_come() {
+    let rig = Rig::new(one_of_the_downstream());
+    let first = rig.begin(tool("ann", "d", "t"));
+    settle().await;
+    let (second, third) = (rig.begin(tool("bob", "d", "t")), rig.begin(tool("eve", "d", "t")));
+    settle().await;
+    third.abort();
+    settle().await;
+    assert_eq!(names(&rig.calls()), ["ann"]);
+    for call in [first, second] {
+        assert_eq!(call.await.unwrap(), Ok(()));
+    }
+    assert_eq!(rig.calls(), [("ann".to_owned(), 0), ("bob".to_owned(), 1)]);
+    assert!(rig.limits.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_gives_up_takes_none_of_its_other_calls_along() {
     let rig = Rig::new(LimitsConfig { queue: 4, ..one_of_the_downstream() });
     let first = rig.begin(tool("ann", "d", "t"));
