@@ -130,3 +130,26 @@ pub(super) fn shown_code(code: &str) -> String {
         "unknown".to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_code_is_shown() {
+        let (most, more) = ("x".repeat(64), "x".repeat(65));
+        let rows = [
+            ("invalid_grant", "invalid_grant"),
+            ("A-1.b", "A-1.b"),
+            (&most, &most),
+            (&more, "unknown"),
+            ("", "unknown"),
+            ("two words", "unknown"),
+            ("<b>", "unknown"),
+            ("\u{fc}", "unknown"),
+        ];
+        for (code, shown) in rows {
+            assert_eq!(shown_code(code), shown, "{code}");
+        }
+    }
+}

@@ -5,4 +5,5 @@
 mod exchange;
 mod fake;
 mod flows;
+mod loopback;
 mod pages;

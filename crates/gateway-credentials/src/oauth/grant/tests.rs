@@ -88,3 +88,10 @@ fn the_client_proves_itself_as_it_is_registered() {
         assert!(authorization.is_none_or(|value| value.is_sensitive()));
     }
 }
+
+#[test]
+fn now_is_the_time_of_day() {
+    let told = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let (before, between, after) = (told(), now(), told());
+    assert!((before..=after).contains(&between), "{before} {between} {after}");
+}
