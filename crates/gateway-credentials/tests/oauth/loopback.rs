@@ -98,9 +98,10 @@ async fn a_request_counts_once_it_is_whole() {
         let good = sent.good();
         let mut ended = begun(&[&format!("GET {good} HTTP/1.1\r\n")]).await;
         ended.shutdown().await.unwrap();
-        let posted = begun(&[&format!("POST {good} HTTP/1.1\r\n\r\n")]).await;
-        let apart = begun(&[&good[..0], "GET /", &good[1..], " HTTP/1.1\r\n", "\r\n"]).await;
-        [whole(ended).await, whole(posted).await, whole(apart).await]
+        let ended = whole(ended).await;
+        let posted = whole(begun(&[&format!("POST {good} HTTP/1.1\r\n\r\n")]).await).await;
+        let apart = whole(begun(&["GET /", &good[1..], " HTTP/1.1\r\n", "\r\n"]).await).await;
+        [ended, posted, apart]
     })
     .await;
     report.unwrap();
