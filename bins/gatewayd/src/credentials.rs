@@ -1,6 +1,6 @@
 //! What downstreams are proved to who calls them, as the configuration has it.
 
-use std::{path::PathBuf, process::Stdio, sync::Arc};
+use std::{path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
 use async_trait::async_trait;
@@ -9,8 +9,8 @@ use gateway_credentials::{
     fixed::{CommandSource, FileSource, Fixed, Source},
     forward::Forward,
     oauth::{
-        ClientIdentity, Confidant, FileStore, Mode, OauthConfig, OauthCredentials, Probe, SigningKey,
-        StoreKey, TokenStore, login as log_in,
+        Actor, ClientIdentity, Confidant, Exchange, FileStore, Mode, OauthConfig, OauthCredentials, Probe,
+        SigningKey, StoreKey, TokenStore, login as log_in,
     },
 };
 use gateway_domain::{Incoming, Secret};
@@ -20,7 +20,10 @@ use http::{HeaderName, HeaderValue, header};
 
 use crate::{
     command,
-    config::{Config, Downstream, Grant, Interactive, Outgoing, Owner, Reach, Remote, TokenClient},
+    config::{
+        self, Config, Downstream, Grant, Interactive, Outgoing, Owner, Reach, Remote, TokenClient,
+        TokenSource,
+    },
 };
 
 /// Those of one downstream.
@@ -127,10 +130,7 @@ fn granted(
 ) -> anyhow::Result<Arc<dyn Credentials>> {
     let (header, source) = match grant {
         Grant::File { header, path } => (header, Source::File(FileSource::new(path))),
-        Grant::Command { header, argv, ttl } => {
-            let argv = argv.iter().map(Into::into).collect();
-            (header, Source::Command(CommandSource::new(argv).kept_for(*ttl)))
-        }
+        Grant::Command { header, argv, ttl } => (header, printed(argv, *ttl)),
         Grant::ClientCredentials(_) | Grant::Exchange { .. } | Grant::Interactive(_) => {
             return Ok(Arc::new(oauth(config, downstream, remote, grant, fetch, Some(redactor))?));
         }
@@ -140,6 +140,10 @@ fn granted(
         false => Fixed::header(header.as_str(), source),
     };
     Ok(Arc::new(fixed?))
+}
+
+fn printed(argv: &[String], ttl: Duration) -> Source {
+    Source::Command(CommandSource::new(argv.iter().map(Into::into).collect()).kept_for(ttl))
 }
 
 fn oauth(
@@ -152,7 +156,7 @@ fn oauth(
 ) -> anyhow::Result<OauthCredentials> {
     let (mode, client, interactive) = match grant {
         Grant::ClientCredentials(client) => (Mode::ClientCredentials, client, None),
-        Grant::Exchange { client } => (Mode::Exchange, client, None),
+        Grant::Exchange { client, .. } => (Mode::Exchange, client, None),
         Grant::Interactive(interactive) => {
             (mode(config, interactive), &interactive.client, Some(&**interactive))
         }
@@ -160,13 +164,17 @@ fn oauth(
             bail!("these credentials are not of an authorization server")
         }
     };
-    let TokenClient { issuer, token_url, scopes, audience, legacy_discovery, loopback_issuers, .. } = client;
+    let TokenClient {
+        issuer, token_url, scopes, audience, resource, legacy_discovery, loopback_issuers, ..
+    } = client;
     let oauth = OauthConfig {
         client: identity(client, interactive)?,
         scopes: scopes.clone(),
         issuer: issuer.clone(),
         token_url: token_url.as_ref().map(ToString::to_string),
         audience: audience.clone(),
+        resource: resource.clone(),
+        exchange: exchange(grant),
         redirect: interactive.and_then(|interactive| interactive.redirect.as_ref()).map(ToString::to_string),
         legacy_discovery: *legacy_discovery,
         loopback_issuers: *loopback_issuers,
@@ -175,6 +183,27 @@ fn oauth(
         ..OauthConfig::new(downstream.name.as_str(), &remote.url.to_string(), mode)
     };
     Ok(OauthCredentials::new(oauth, fetch.clone(), store(interactive)?)?)
+}
+
+fn exchange(grant: &Grant) -> Exchange {
+    let usual = Exchange::default();
+    let Grant::Exchange { exchange: config::Exchange { subject_type, requested_type, actor }, .. } = grant
+    else {
+        return usual;
+    };
+    let actor = actor.as_ref().map(|actor| {
+        let token = match &actor.source {
+            TokenSource::Value(value) => Source::Value(value.clone()),
+            TokenSource::File(path) => Source::File(FileSource::new(path)),
+            TokenSource::Command { argv, ttl } => printed(argv, *ttl),
+        };
+        Actor { token: Arc::new(token), kind: actor.kind.clone() }
+    });
+    Exchange {
+        subject_type: subject_type.clone().unwrap_or(usual.subject_type),
+        requested_type: requested_type.clone().unwrap_or(usual.requested_type),
+        actor,
+    }
 }
 
 fn mode(config: &Config, interactive: &Interactive) -> Mode {

@@ -47,9 +47,9 @@ pub(crate) use layers::Environment;
 pub(crate) use problem::{Note, Problem, Problems};
 pub(crate) use secret::Secret;
 pub(crate) use security::{
-    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Oauth, Outgoing,
-    Overflow, Owner, PinMode, Profile, Redaction, RedactionPattern, Rotation, Rule, Security, Telemetry,
-    Through, Tls, TokenClient,
+    Audit, Bucket, Client, ClientCertificates, Exchange, Grant, Interactive, Issuer, Key, KeySource, Oauth,
+    Outgoing, Overflow, Owner, PinMode, Profile, Redaction, RedactionPattern, Rotation, Rule, Security,
+    Telemetry, Through, Tls, TokenClient, TokenSource,
 };
 pub(crate) use stamp::{Stamp, Stamps};
 

@@ -33,6 +33,8 @@ struct State {
     replaced: Vec<(String, String)>,
     tokens: usize,
     is_down: bool,
+    /// With this code tokens are refused.
+    refusal: Option<String>,
 }
 
 impl Issuer {
@@ -61,6 +63,11 @@ impl Issuer {
         self.state.lock().unwrap().is_down = is_down;
     }
 
+    /// From now on nothing is granted, for this reason.
+    pub(crate) fn refuse(&self, code: &str) {
+        self.state.lock().unwrap().refusal = Some(code.to_owned());
+    }
+
     /// In documents from now on.
     pub(crate) fn replace(&self, part: &str, by: &str) {
         self.state.lock().unwrap().replaced.push((part.to_owned(), by.to_owned()));
@@ -68,10 +75,15 @@ impl Issuer {
 
     /// A signed token that is good for five minutes; `more` are members of the claims, each after a comma.
     pub(crate) fn token(&self, audience: &str, subject: &str, more: &str) -> String {
+        self.token_ending(300, audience, subject, more)
+    }
+
+    /// The same, with so many seconds left.
+    pub(crate) fn token_ending(&self, left: i64, audience: &str, subject: &str, more: &str) -> String {
         let state = self.state.lock().unwrap();
         let (name, key) = &state.keys[0];
         let header = format!(r#"{{"alg":"ES256","typ":"at+jwt","kid":"{name}"}}"#);
-        let claims = claims(&state.url, audience, subject, more);
+        let claims = claims(&state.url, audience, subject, left, more);
         let message = format!("{}.{}", encoded(header.as_bytes()), encoded(claims.as_bytes()));
         let signature = key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
         format!("{message}.{}", encoded(signature.as_ref()))
@@ -80,7 +92,7 @@ impl Issuer {
     /// A token that means nothing without asking.
     pub(crate) fn opaque(&self, token: &str, audience: &str, subject: &str, more: &str) {
         let mut state = self.state.lock().unwrap();
-        let claims = claims(&state.url, audience, subject, &format!(r#"{more},"active":true"#));
+        let claims = claims(&state.url, audience, subject, 300, &format!(r#"{more},"active":true"#));
         state.opaque.insert(token.to_owned(), claims);
     }
 
@@ -142,6 +154,9 @@ impl State {
     }
 
     fn grant(&mut self, asked: &Asked) -> Reply {
+        if let Some(code) = &self.refusal {
+            return Reply { status: 400, ..Reply::json(format!(r#"{{"error":"{code}"}}"#)) };
+        }
         let form = asked.form();
         self.tokens += 1;
         let (kind, number) = (form["grant_type"].as_str(), self.tokens);
@@ -170,9 +185,9 @@ fn subject(token: &str) -> String {
     claims.split(r#""sub":""#).nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("nobody").to_owned()
 }
 
-fn claims(issuer: &str, audience: &str, subject: &str, more: &str) -> String {
+fn claims(issuer: &str, audience: &str, subject: &str, left: i64, more: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let (issued, expiry) = (now - 5, now + 300);
+    let (issued, expiry) = (now - 60, now.saturating_add_signed(left));
     format!(
         r#"{{"iss":"{issuer}","sub":"{subject}","aud":"{audience}","iat":{issued},"exp":{expiry},"jti":"{subject}-1","client_id":"app"{more}}}"#
     )

@@ -194,3 +194,52 @@ async fn a_callers_token_is_exchanged_and_goes_nowhere_but_to_the_token_endpoint
     assert!(refused.text.contains(told), "{}", refused.text);
     assert_eq!(fake.request_count(), before, "nothing is sent for it");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_says_who_acts_and_is_over_with_the_callers_token() {
+    let (issuer, fake) = (Issuer::open(), downstream());
+    fake.set(|faults| faults.tokens = Some((1..=99).map(|number| format!("for-ann-{number}")).collect()));
+    let folder = as_client(
+        &issuer,
+        &fake,
+        "mode = \"exchange\"\nactor_token = { file = \"actor\" }\nactor_token_type = \"jwt\"\n\
+         requested_token_type = \"jwt\"\nresource = \"urn:backend\"\naudience = \"backend\"\nscopes = [\"use\"]",
+    );
+    folder.write("actor", "canary-of-the-actor\n");
+    let serving = Serving::with(&folder, &[("CLIENT_SECRET", CLIENT_SECRET)]);
+    let [first, second, ended, refused] = [(300, 1), (300, 2), (-5, 3), (300, 4)]
+        .map(|(left, number)| issuer.token_ending(left, RESOURCE, "ann", &format!(r#","number":{number}"#)));
+    serving.until("it has keys", async || serving.tools(&first).await.status == 200).await;
+    let of = |token: &str| issuer.grants().iter().filter(|grant| grant["subject_token"] == token).count();
+    let sent = async |token: &str| {
+        let answer = serving.call(token, "d__echo", "{}").await;
+        assert!(answer.result().is_some(), "{} {}", answer.text, serving.log());
+        header(&last(&fake), "authorization").unwrap().to_owned()
+    };
+    let got = sent(&first).await;
+    assert_eq!((sent(&first).await, of(&first)), (got.clone(), 1), "it is kept");
+    assert_ne!(sent(&second).await, got, "another token of the same caller is another");
+    assert_eq!((sent(&first).await, of(&second)), (got, 1));
+    let (before, after) = (sent(&ended).await, sent(&ended).await);
+    assert_ne!(before, after, "nothing is kept for a token that has ended");
+    for grant in issuer.grants() {
+        for (name, value) in [
+            ("actor_token", "canary-of-the-actor"),
+            ("actor_token_type", "urn:ietf:params:oauth:token-type:jwt"),
+            ("requested_token_type", "urn:ietf:params:oauth:token-type:jwt"),
+            ("resource", "urn:backend"),
+            ("audience", "backend"),
+            ("scope", "use"),
+        ] {
+            assert_eq!(grant[name], value, "{grant:?}");
+        }
+    }
+    issuer.refuse("invalid_grant");
+    let answer = serving.call(&refused, "d__echo", "{}").await;
+    let told = "downstream `d` needs another access token of yours: \
+                its authorization server did not exchange this one";
+    assert!(answer.text.contains(told), "{}", answer.text);
+    serving.logged("the token endpoint did not exchange the caller's token (invalid_grant)", 1).await;
+    let seen = format!("{:?}{}", fake.requests(), serving.log());
+    assert!(!seen.contains("canary-of-the-actor"), "{seen}");
+}

@@ -177,3 +177,30 @@ impl fmt::Debug for CommandSource {
         f.debug_struct("CommandSource").field("program", &self.argv.first()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source without a command, so that running it fails at once, with something known.
+    fn knowing(outcome: Result<Secret, String>) -> CommandSource {
+        let known = Mutex::new(Some(Known { outcome, since: Instant::now() }));
+        CommandSource { known, ..CommandSource::new(Vec::new()) }.kept_for(Duration::from_secs(60))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_known_is_kept_for_its_time_and_no_longer() {
+        let rows = [(Ok(Secret::new("kept")), 60), (Err("kept".to_owned()), 5)];
+        for (outcome, seconds) in rows {
+            let source = knowing(outcome);
+            let is_kept = async || match source.output().await {
+                Ok(value) => value.expose() == "kept",
+                Err(error) => error.to_string() == "kept",
+            };
+            tokio::time::advance(Duration::from_millis(seconds * 1000 - 1)).await;
+            assert!(is_kept().await, "{seconds}");
+            tokio::time::advance(Duration::from_millis(1)).await;
+            assert!(!is_kept().await, "{seconds}");
+        }
+    }
+}

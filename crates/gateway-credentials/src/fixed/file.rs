@@ -14,7 +14,7 @@ use super::{MOST_BYTES, unavailable};
 
 /// How long it is believed that a file has not changed.
 const FRESH: Duration = Duration::from_secs(1);
-/// What the mode of a file has if others than its owner can read it.
+/// The bits of a mode with which others than the owner can read.
 const READABLE_BY_OTHERS: u32 = 0o044;
 
 /// A file with a value in it, read again when it has changed, which is looked at once in a second at the most.
@@ -108,8 +108,26 @@ fn look(path: &Path, before: Option<Stamp>) -> io::Result<Option<(Stamp, Secret)
     if text.len() > MOST_BYTES {
         return Err(io::Error::other(format!("it is larger than {MOST_BYTES} bytes")));
     }
-    if metadata.mode() & READABLE_BY_OTHERS != 0 {
+    if is_open_to_others(metadata.mode()) {
         tracing::warn!(path = %path.display(), "a file with a credential can be read by others than its owner");
     }
     Ok(Some((stamp, Secret::new(text))))
+}
+
+fn is_open_to_others(mode: u32) -> bool {
+    mode & READABLE_BY_OTHERS != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_the_group_and_everybody_who_can_read() {
+        let rows =
+            [(0o100_600, false), (0o100_640, true), (0o100_604, true), (0o100_644, true), (0o100_733, false)];
+        for (mode, open) in rows {
+            assert_eq!(is_open_to_others(mode), open, "{mode:o}");
+        }
+    }
 }

@@ -84,12 +84,39 @@ impl Fixed {
     }
 
     async fn value(&self) -> Result<HeaderValue, CredentialError> {
-        let (value, origin) = match &self.source {
-            Source::Value(value) => (value.clone(), "the configured value".to_owned()),
-            Source::File(file) => (file.read().await?, file.origin()),
-            Source::Command(command) => (command.output().await?, command.origin()),
-        };
+        let value = self.source.value().await?;
+        let origin = self.source.origin();
         self.header.value(&value).map_err(|wrong| unavailable(format!("{origin}: {wrong}")))
+    }
+}
+
+impl Source {
+    /// What it says now, with the white space around it.
+    pub(crate) async fn value(&self) -> Result<Secret, CredentialError> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::File(file) => file.read().await,
+            Self::Command(command) => command.output().await,
+        }
+    }
+
+    /// What it is called in an error.
+    pub(crate) fn origin(&self) -> String {
+        match self {
+            Self::Value(_) => "the configured value".to_owned(),
+            Self::File(file) => file.origin(),
+            Self::Command(command) => command.origin(),
+        }
+    }
+
+    /// Has it asked anew, since what it said was refused. Whether it can say something else.
+    pub(crate) async fn forget(&self) -> bool {
+        match self {
+            Self::Value(_) => return false,
+            Self::File(file) => file.forget().await,
+            Self::Command(command) => command.forget().await,
+        }
+        true
     }
 }
 
@@ -105,10 +132,8 @@ impl Credentials for Fixed {
         _: Option<&Incoming>,
         challenge: &Challenge<'_>,
     ) -> Result<Reaction, CredentialError> {
-        match &self.source {
-            Source::Value(_) => return Ok(Reaction::GiveUp),
-            Source::File(file) => file.forget().await,
-            Source::Command(command) => command.forget().await,
+        if !self.source.forget().await {
+            return Ok(Reaction::GiveUp);
         }
         let value = self.value().await?;
         let is_the_same =

@@ -179,6 +179,12 @@ async fn a_command_that_goes_wrong_is_told_without_what_it_printed() {
 }
 
 #[tokio::test]
+async fn as_much_is_taken_of_a_command_as_is_said() {
+    let most = shell("head -c 65536 /dev/zero | tr '\\0' x").output().await.unwrap();
+    assert_eq!(most.expose().len(), 65536);
+}
+
+#[tokio::test]
 async fn after_a_failure_it_is_left_alone_for_a_while() {
     let directory = tempfile::tempdir().unwrap();
     let token = Fixed::bearer(Source::Command(counting(directory.path(), "exit 1"))).unwrap();

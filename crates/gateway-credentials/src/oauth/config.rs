@@ -4,7 +4,10 @@ use bytes::Bytes;
 use gateway_domain::Secret;
 use http::HeaderMap;
 
-use super::{OauthError, address::Address, assertion::SigningKey, scopes::Scopes, trust::Trust};
+use super::{
+    Exchange, OauthError, address::Address, assertion::SigningKey, exchange::is_uri, scopes::Scopes,
+    trust::Trust,
+};
 
 /// How one downstream is authorized at (protocol.md §18.3, security.md §5.2), as the operator wrote it.
 #[derive(Debug, Clone)]
@@ -27,6 +30,11 @@ pub struct OauthConfig {
     pub token_url: Option<String>,
     /// The `audience` parameter of token requests; `None`: none is sent.
     pub audience: Option<String>,
+    /// The `resource` parameter of the token requests of [`Mode::ClientCredentials`] and [`Mode::Exchange`], an absolute
+    /// URI; `None`: the server, as its metadata names it.
+    pub resource: Option<String>,
+    /// What [`Mode::Exchange`] asks for.
+    pub exchange: Exchange,
     /// The redirect URI of [`login`](super::login) on the loopback; `None`: a free port, at `/callback`.
     pub redirect: Option<String>,
     /// Whether a server without metadata may be its own authorization server, as in revision 2025-03-26. Off by
@@ -128,6 +136,8 @@ impl OauthConfig {
             issuer: None,
             token_url: None,
             audience: None,
+            resource: None,
+            exchange: Exchange::default(),
             redirect: None,
             legacy_discovery: false,
             loopback_issuers: false,
@@ -171,6 +181,12 @@ impl OauthConfig {
                 "client_metadata_url is no https URL with a path",
             ),
             (!is_redirect(self.redirect.as_deref()), "redirect is no http URL on the loopback with a port"),
+            (
+                self.resource.as_deref().is_some_and(|text| !is_uri(text)),
+                "resource is no absolute URI without fragment",
+            ),
+            (interactive && self.resource.is_some(), "resource is for client_credentials and exchange"),
+            (!self.exchange.has_types(), "a type of the exchange is no URI"),
             (!is_base(&self.mode), "base is neither https nor http on the loopback"),
         ];
         if let Some((_, rule)) = rules.into_iter().find(|(broken, _)| *broken) {

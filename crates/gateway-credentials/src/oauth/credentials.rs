@@ -16,6 +16,7 @@ use super::{
     config::{Checked, Mode, OauthConfig},
     desk::Desk,
     discovery::Found,
+    exchange::{Subject, end_of},
     grant::now,
     held::{Entries, Entry, Held},
     random::digest_of,
@@ -55,7 +56,7 @@ pub(super) struct Heard {
 pub(super) struct Need {
     pub(super) owner: Owner,
     /// The caller's own token, for an exchange.
-    pub(super) subject: Option<gateway_domain::Secret>,
+    pub(super) subject: Option<Subject>,
     pub(super) key: String,
 }
 
@@ -103,18 +104,16 @@ impl OauthCredentials {
         };
         let owner = owner.ok_or(OauthError::NoUser)?;
         let subject = match self.mode() {
-            Mode::Exchange => {
-                Some(incoming.and_then(|incoming| incoming.token.clone()).ok_or(OauthError::NoUser)?)
-            }
+            Mode::Exchange => Some(incoming.and_then(subject).ok_or(OauthError::NoUser)?),
             _ => None,
         };
-        let digest = subject.as_ref().map(|subject| digest_of(subject.expose())).unwrap_or_default();
+        let digest = subject.as_ref().map(|subject| digest_of(subject.token.expose())).unwrap_or_default();
         Ok(Need { subject, ..Need::of(owner, &digest) })
     }
 
     /// The token in use, or a new one. Whoever goes away does not end the renewal.
     async fn token(&self, need: &Need) -> Result<Held, OauthError> {
-        let entry = self.shared.entries.entry(&need.key);
+        let entry = self.shared.entries.entry(&need.key, now());
         match entry.fresh(now()) {
             Some(held) => Ok(held),
             None => self.renewed(need.clone(), entry).await,
@@ -137,7 +136,7 @@ impl OauthCredentials {
         sent: &str,
         bearer: BearerChallenge,
     ) -> Result<Reaction, OauthError> {
-        let entry = self.shared.entries.entry(&need.key);
+        let entry = self.shared.entries.entry(&need.key, now());
         if entry.reject(sent) {
             self.shared.heard().hear(bearer);
         }
@@ -151,7 +150,7 @@ impl OauthCredentials {
         sent: &str,
         bearer: &BearerChallenge,
     ) -> Result<Reaction, OauthError> {
-        let entry = self.shared.entries.entry(&need.key);
+        let entry = self.shared.entries.entry(&need.key, now());
         let is_interactive = matches!(self.mode(), Mode::Gateway | Mode::PerUser { .. });
         let other = |held: Held| held.access.expose() != sent;
         match entry.fresh(now()) {
@@ -208,11 +207,27 @@ impl OauthCredentials {
             (OauthError::NoUser, Mode::Exchange, _) => {
                 CredentialError::OfCaller { what: "an access token of yours; a key is not enough" }
             }
+            (error, ..) if is_of_caller(&error) => CredentialError::OfCaller {
+                what: "another access token of yours: its authorization server did not exchange this one",
+            },
             (OauthError::NoUser, ..) => {
                 CredentialError::OfCaller { what: "a key or an access token of yours" }
             }
             (error, ..) => unavailable(name, &error),
         }
+    }
+}
+
+fn subject(incoming: &Incoming) -> Option<Subject> {
+    Some(Subject { token: incoming.token.clone()?, ends: end_of(&incoming.caller) })
+}
+
+/// Whether a caller's token was not taken for what it is.
+fn is_of_caller(error: &OauthError) -> bool {
+    match error {
+        OauthError::Again { cause } => is_of_caller(cause),
+        OauthError::ExchangeRefused { code } => code == "invalid_grant",
+        _ => false,
     }
 }
 

@@ -67,6 +67,18 @@ pub enum OauthError {
         /// Its code, or the status.
         code: String,
     },
+    /// The token endpoint did not exchange a caller's token.
+    #[error("the token endpoint did not exchange the caller's token ({code})")]
+    ExchangeRefused {
+        /// Its code, or the status.
+        code: String,
+    },
+    /// The token that says who acts for the caller cannot be had.
+    #[error("there is no actor token: {reason}")]
+    NoActor {
+        /// Why.
+        reason: String,
+    },
     /// A document is not what its standard says.
     #[error("the {0} is not understood")]
     Malformed(&'static str),
@@ -98,10 +110,10 @@ pub enum OauthError {
     #[error("the token store {0}")]
     Store(#[from] super::store::StoreError),
     /// What went wrong a moment ago is not tried again yet.
-    #[error("{reason} (not tried again for a moment)")]
+    #[error("{cause} (not tried again for a moment)")]
     Again {
         /// What it was.
-        reason: String,
+        cause: Box<OauthError>,
     },
     /// Our side failed.
     #[error("internal: {0}")]
@@ -116,5 +128,28 @@ pub(super) fn shown_code(code: &str) -> String {
         code.to_owned()
     } else {
         "unknown".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_code_is_shown() {
+        let (most, more) = ("x".repeat(64), "x".repeat(65));
+        let rows = [
+            ("invalid_grant", "invalid_grant"),
+            ("A-1.b", "A-1.b"),
+            (&most, &most),
+            (&more, "unknown"),
+            ("", "unknown"),
+            ("two words", "unknown"),
+            ("<b>", "unknown"),
+            ("\u{fc}", "unknown"),
+        ];
+        for (code, shown) in rows {
+            assert_eq!(shown_code(code), shown, "{code}");
+        }
     }
 }

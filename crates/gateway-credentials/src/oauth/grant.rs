@@ -54,7 +54,7 @@ impl Endpoint<'_> {
         let place =
             Place { address: self.address, named: config.trust.named(self.address), part: "token endpoint" };
         let answer = wire.form(place, authorization, &form).await?;
-        let granted = granted(&answer, asked_at)?;
+        let granted = granted(&answer, asked_at, &config.config.exchange.requested_type)?;
         config.confide(granted.secrets());
         Ok(granted)
     }
@@ -103,7 +103,7 @@ const LEAST_LEEWAY: u64 = 30;
 /// Bytes of a token; longer headers are refused by many servers.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-fn granted(answer: &Answer, asked_at: u64) -> Result<Granted, OauthError> {
+fn granted(answer: &Answer, asked_at: u64, requested: &str) -> Result<Granted, OauthError> {
     if answer.status != StatusCode::OK {
         let refusal = serde_json::from_slice::<Refusal>(&answer.body);
         let code =
@@ -116,7 +116,8 @@ fn granted(answer: &Answer, asked_at: u64) -> Result<Granted, OauthError> {
     let is_token = |text: &str| {
         !text.is_empty() && text.len() <= LONGEST_TOKEN && text.bytes().all(|one| one.is_ascii_graphic())
     };
-    let is_access = found.issued_token_type.is_none_or(|kind| kind == ACCESS_TOKEN || kind == JWT);
+    let is_access =
+        found.issued_token_type.is_none_or(|kind| [ACCESS_TOKEN, JWT, requested].contains(&kind.as_str()));
     if !is_token(access.expose()) || !found.token_type.eq_ignore_ascii_case("bearer") || !is_access {
         return Err(BAD);
     }

@@ -20,6 +20,11 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// The same, kept no longer than until then, in seconds since 1970.
+    pub(crate) fn until(self, end: Option<u64>) -> Self {
+        Self { fresh_until: self.fresh_until.into_iter().chain(end).min(), ..self }
+    }
+
     pub(crate) fn is_fresh(&self, now: u64) -> bool {
         self.fresh_until.is_none_or(|until| now < until)
     }
@@ -53,7 +58,7 @@ struct State {
 
 #[derive(Debug, Clone)]
 struct Failed {
-    reason: String,
+    error: OauthError,
     pause: Duration,
     until: Instant,
 }
@@ -73,9 +78,13 @@ impl Entries {
         Self { limit: limit.max(1), uses: AtomicU64::new(0), entries: Mutex::default() }
     }
 
-    /// The entry of an owner, made if there is none.
-    pub(crate) fn entry(&self, key: &str) -> Arc<Entry> {
+    /// The entry of an owner, made if there is none. Then those whose tokens have ended are let go.
+    pub(crate) fn entry(&self, key: &str, now: u64) -> Arc<Entry> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if !entries.contains_key(key) {
+            // One that is in somebody's hands may be about to have a token.
+            entries.retain(|_, entry| !entry.is_over(now) || Arc::strong_count(entry) > 1);
+        }
         if !entries.contains_key(key) && entries.len() >= self.limit {
             let oldest = entries.iter().min_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
@@ -103,6 +112,15 @@ impl Entry {
         self.state().held.clone().filter(|held| held.is_fresh(now))
     }
 
+    /// Lets a token go that has ended. Whether there is nothing left that was worth keeping.
+    fn is_over(&self, now: u64) -> bool {
+        let mut state = self.state();
+        state.held.take_if(|held| !held.is_fresh(now)).is_some()
+            && state.rejected.is_none()
+            && state.failed.is_none()
+            && state.step_ups.is_none()
+    }
+
     pub(crate) fn hold(&self, held: &Held) {
         let mut state = self.state();
         state.held = Some(held.clone());
@@ -127,7 +145,9 @@ impl Entry {
     /// Whether trying would be too soon after a failure.
     pub(crate) fn must_wait(&self, now: Instant) -> Result<(), OauthError> {
         match &self.state().failed {
-            Some(failed) if now < failed.until => Err(OauthError::Again { reason: failed.reason.clone() }),
+            Some(failed) if now < failed.until => {
+                Err(OauthError::Again { cause: Box::new(failed.error.clone()) })
+            }
             _ => Ok(()),
         }
     }
@@ -136,7 +156,7 @@ impl Entry {
     pub(crate) fn failed(&self, error: &OauthError, now: Instant) {
         let mut state = self.state();
         let pause = state.failed.as_ref().map_or(FIRST_PAUSE, |before| (before.pause * 2).min(LONGEST_PAUSE));
-        state.failed = Some(Failed { reason: error.to_string(), pause, until: now + pause });
+        state.failed = Some(Failed { error: error.clone(), pause, until: now + pause });
     }
 
     /// Whether one more step-up is allowed; counts it if so.
@@ -170,14 +190,36 @@ mod tests {
     #[test]
     fn the_least_used_entry_makes_room() {
         let entries = Entries::new(2);
-        entries.entry("a").hold(&held("1", None));
-        entries.entry("b").hold(&held("2", None));
-        assert!(entries.entry("a").fresh(0).is_some());
-        entries.entry("c").hold(&held("3", None));
-        assert!(entries.entry("a").fresh(0).is_some());
-        assert!(entries.entry("b").fresh(0).is_none());
+        entries.entry("a", 0).hold(&held("1", None));
+        entries.entry("b", 0).hold(&held("2", None));
+        assert!(entries.entry("a", 0).fresh(0).is_some());
+        entries.entry("c", 0).hold(&held("3", None));
+        assert!(entries.entry("a", 0).fresh(0).is_some());
+        assert!(entries.entry("b", 0).fresh(0).is_none());
         entries.take_back();
-        assert!(entries.entry("a").fresh(0).is_none());
+        assert!(entries.entry("a", 0).fresh(0).is_none());
+    }
+
+    #[test]
+    fn tokens_that_have_ended_are_let_go() {
+        let entries = Entries::new(9);
+        let ending = |key: &str| {
+            let entry = entries.entry(key, 0);
+            entry.hold(&held("1", Some(5)));
+            entry
+        };
+        let in_hand = ending("b");
+        let [ended, stepped] = ["a", "c"].map(|key| Arc::downgrade(&ending(key)));
+        stepped.upgrade().unwrap().may_step_up(1, Instant::now());
+        let kept = || [ended.strong_count(), stepped.strong_count()];
+        entries.entry("d", 4);
+        assert_eq!(kept(), [1, 1], "not yet");
+        entries.entry("d", 5);
+        assert_eq!(kept(), [1, 1], "none is made");
+        entries.entry("e", 5);
+        assert_eq!(kept(), [0, 1], "how often it stepped up counts on");
+        assert!(stepped.upgrade().unwrap().fresh(0).is_none() && in_hand.fresh(0).is_none());
+        assert!(Arc::ptr_eq(&entries.entry("b", 5), &in_hand));
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Shared {
             self.records.forget_tokens(&before.issuer, resource, &flow.owner).await?;
         }
         if held.is_fresh(now()) {
-            self.entries.entry(&Need::of(flow.owner, "").key).hold(&held);
+            self.entries.entry(&Need::of(flow.owner, "").key, now()).hold(&held);
         }
         Ok(report)
     }

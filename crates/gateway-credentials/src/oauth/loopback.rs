@@ -1,4 +1,7 @@
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -65,15 +68,8 @@ impl Receiver {
     /// Listens where the redirect URI says, or at a port that is free.
     async fn listen(redirect: Option<&str>) -> Result<Self, OauthError> {
         let address = redirect.map(Address::parse).transpose()?;
-        let socket: SocketAddr = match &address {
-            Some(address) if address.origin().contains("[::1]") => {
-                (std::net::Ipv6Addr::LOCALHOST, address.port()).into()
-            }
-            Some(address) => (std::net::Ipv4Addr::LOCALHOST, address.port()).into(),
-            None => (std::net::Ipv4Addr::LOCALHOST, 0).into(),
-        };
         let unusable = |error: std::io::Error| OauthError::Listen(error.to_string());
-        let listener = TcpListener::bind(socket).await.map_err(unusable)?;
+        let listener = TcpListener::bind(socket(address.as_ref())).await.map_err(unusable)?;
         let port = listener.local_addr().map_err(unusable)?.port();
         let redirect = redirect.map_or_else(|| format!("http://127.0.0.1:{port}/callback"), str::to_owned);
         let path = Address::parse(&redirect)?.path().to_owned();
@@ -86,6 +82,16 @@ impl Receiver {
     /// The query of the next request for the redirect URI, and where to answer it.
     async fn next(&mut self) -> Result<(String, TcpStream), OauthError> {
         self.answers.recv().await.ok_or(OauthError::Internal("nobody listens any more"))
+    }
+}
+
+/// Where to listen for a redirect URI; `None`: at a port that is free.
+fn socket(redirect: Option<&Address>) -> SocketAddr {
+    let port = redirect.map_or(0, Address::port);
+    if redirect.is_some_and(|address| address.origin().starts_with("http://[::1]")) {
+        (Ipv6Addr::LOCALHOST, port).into()
+    } else {
+        (Ipv4Addr::LOCALHOST, port).into()
     }
 }
 
@@ -157,4 +163,24 @@ async fn respond(mut connection: TcpStream, status: &str, page: &str) {
     };
     // The browser may be gone; the tokens are kept all the same.
     let _ = timeout(HEAD_TIME, written).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_uri_is_listened_for_where_it_says() {
+        let rows = [
+            (None, "127.0.0.1:0"),
+            (Some("http://127.0.0.1:7/cb"), "127.0.0.1:7"),
+            (Some("http://localhost:7/cb"), "127.0.0.1:7"),
+            (Some("http://[::1]:7/cb"), "[::1]:7"),
+            (Some("http://127.0.0.1:7/[::1]"), "127.0.0.1:7"),
+        ];
+        for (redirect, expected) in rows {
+            let address = redirect.map(|text| Address::parse(text).unwrap());
+            assert_eq!(socket(address.as_ref()), expected.parse().unwrap(), "{redirect:?}");
+        }
+    }
 }

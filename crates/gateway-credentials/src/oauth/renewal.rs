@@ -10,7 +10,7 @@ use super::{
     credentials::{Need, Shared},
     discovery::{Found, Issuer, discover},
     form::Form,
-    grant::{ACCESS_TOKEN, Endpoint, Granted, now},
+    grant::{Endpoint, Granted, now},
     held::{Entry, Held},
     scopes::{Choice, Scopes},
     store::{Binding, Tokens},
@@ -104,20 +104,26 @@ impl Shared {
     async fn granted(&self, need: &Need) -> Result<Held, OauthError> {
         let found = self.found().await?;
         let client = registered_by_hand(&self.checked, &found.issuer)?.ok_or(OauthError::NoClient)?;
+        let config = &self.checked.config;
         let form = match &need.subject {
             None => Form::default().with("grant_type", "client_credentials"),
-            Some(subject) => Form::default()
-                .with("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
-                .with("subject_token", subject.expose())
-                .with("subject_token_type", ACCESS_TOKEN)
-                .with("requested_token_type", ACCESS_TOKEN),
+            Some(subject) => config.exchange.form(&subject.token).await?,
         };
         let form = form
-            .with("resource", &found.resource)
-            .with_some("audience", self.checked.config.audience.as_deref())
+            .with("resource", config.resource.as_deref().unwrap_or(&found.resource))
+            .with_some("audience", config.audience.as_deref())
             .with_some("scope", Some(&self.choice(&found, &Scopes::default()).parameter()));
         let endpoint = self.endpoint(&found.issuer.token, &found.issuer.name, &client);
-        Ok(held(&endpoint.ask(&self.wire, &self.checked, form).await?))
+        let got = endpoint.ask(&self.wire, &self.checked, form).await;
+        match (got, &need.subject) {
+            (Ok(granted), None) => Ok(held(&granted)),
+            (Ok(granted), Some(subject)) => Ok(held(&granted).until(subject.ends)),
+            (Err(OauthError::TokenRefused { code }), Some(_)) => {
+                config.exchange.refused().await;
+                Err(OauthError::ExchangeRefused { code })
+            }
+            (Err(error), _) => Err(error),
+        }
     }
 
     /// What to ask for: see [`Choice`].

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod exchange;
 mod fake;
 mod flows;
+mod loopback;
 mod pages;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use figment::value::Value;
 use http::{HeaderName, Uri, header};
 
+use super::exchange;
 use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient};
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
@@ -93,7 +94,10 @@ fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
 
 fn oauth(table: &mut Table<'_>) -> Grant {
     let mode = table.read("mode", scalar::one_of(&MODES)).unwrap_or(Mode::Gateway);
-    let client = client(table);
+    let mut client = client(table);
+    if matches!(mode, Mode::ClientCredentials | Mode::Exchange) {
+        client.resource = table.read("resource", exchange::resource);
+    }
     let is_proved = client.client_secret.is_some() || client.private_key.is_some();
     match mode {
         Mode::Gateway | Mode::PerUser => {
@@ -117,7 +121,7 @@ fn oauth(table: &mut Table<'_>) -> Grant {
             if client.client_id.is_none() || !is_proved {
                 table.report(Fault::new("needs client_id, and client_secret or private_key"));
             }
-            Grant::Exchange { client }
+            Grant::Exchange { client, exchange: exchange::read(table) }
         }
     }
 }
@@ -135,7 +139,7 @@ fn place(table: &mut Table<'_>) -> HeaderName {
     header.unwrap_or(header::AUTHORIZATION)
 }
 
-fn argv(item: &Item<'_>) -> Option<Vec<String>> {
+pub(super) fn argv(item: &Item<'_>) -> Option<Vec<String>> {
     if let Value::String(..) = item.structured() {
         let fault = Fault::new("found a string where an array is needed");
         item.report(fault.hint("no shell reads it: write [\"program\", \"argument\", …]"));
@@ -159,6 +163,7 @@ fn client(table: &mut Table<'_>) -> TokenClient {
         token_url: table.read("token_url", secure),
         scopes: table.list("scopes", scalar::word).unwrap_or_default(),
         audience: table.read("audience", scalar::word),
+        resource: None,
         legacy_discovery: table.read("legacy_discovery", scalar::flag).unwrap_or(false),
         loopback_issuers: table.read("loopback_issuers", scalar::flag).unwrap_or(false),
     }

@@ -3,6 +3,7 @@
 mod audit;
 mod clients;
 mod credentials;
+mod exchange;
 mod model;
 mod name;
 mod oauth;
@@ -17,9 +18,9 @@ mod tls;
 pub(super) use clients::{read_all as clients, remarks};
 pub(super) use credentials::{FORWARD_HEADERS, read as credentials};
 pub(crate) use model::{
-    Audit, Bucket, Client, ClientCertificates, Grant, Interactive, Issuer, Key, KeySource, Oauth, Outgoing,
-    Overflow, Owner, PinMode, Profile, Redaction, RedactionPattern, Rotation, Rule, Security, Telemetry,
-    Through, Tls, TokenClient,
+    Audit, Bucket, Client, ClientCertificates, Exchange, Grant, Interactive, Issuer, Key, KeySource, Oauth,
+    Outgoing, Overflow, Owner, PinMode, Profile, Redaction, RedactionPattern, Rotation, Rule, Security,
+    Telemetry, Through, Tls, TokenClient, TokenSource,
 };
 pub(super) use name::Downstreams;
 

@@ -325,7 +325,7 @@ impl Grant {
     /// What the gateway is to an authorization server, if it is anything.
     pub(crate) fn client(&self) -> Option<&TokenClient> {
         match self {
-            Self::ClientCredentials(client) | Self::Exchange { client } => Some(client),
+            Self::ClientCredentials(client) | Self::Exchange { client, .. } => Some(client),
             Self::Interactive(interactive) => Some(&interactive.client),
             Self::File { .. } | Self::Command { .. } => None,
         }
@@ -342,7 +342,7 @@ pub(crate) enum Grant {
     /// OAuth client credentials.
     ClientCredentials(TokenClient),
     /// RFC 8693: the client's token for another.
-    Exchange { client: TokenClient },
+    Exchange { client: TokenClient, exchange: Exchange },
     /// The authorization code flow.
     Interactive(Box<Interactive>),
 }
@@ -358,10 +358,40 @@ pub(crate) struct TokenClient {
     pub(crate) token_url: Option<Uri>,
     pub(crate) scopes: Vec<String>,
     pub(crate) audience: Option<String>,
+    /// The `resource` of token requests; by default the server.
+    pub(crate) resource: Option<String>,
     /// Whether a server without metadata may be its own authorization server (2025-03-26).
     pub(crate) legacy_discovery: bool,
     /// Whether documents may name addresses of this machine: for development.
     pub(crate) loopback_issuers: bool,
+}
+
+/// What is asked for in exchange for a caller's token. Types are URIs; by default of access tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    pub(crate) subject_type: Option<String>,
+    pub(crate) requested_type: Option<String>,
+    pub(crate) actor: Option<Actor>,
+}
+
+/// The token that says who acts for the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Actor {
+    pub(crate) source: TokenSource,
+    pub(crate) kind: String,
+}
+
+/// Where a token of the gateway's own comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TokenSource {
+    Value(Secret),
+    /// A file that is read again when it changes.
+    File(PathBuf),
+    /// What a program prints.
+    Command {
+        argv: Vec<String>,
+        ttl: Duration,
+    },
 }
 
 /// Tokens that a person has to allow.

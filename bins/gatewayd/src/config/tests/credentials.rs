@@ -60,6 +60,89 @@ fn each_mode_of_oauth_takes_its_members() {
     }
 }
 
+const EXCHANGE: &str = "type = \"oauth\", mode = \"exchange\", client_id = \"me\", \
+    client_secret = { env = \"KEY\" }, token_url = \"https://login.example/token\"";
+
+fn exchange(members: &str) -> Exchange {
+    match grant(&format!("{EXCHANGE}, {members}")) {
+        Grant::Exchange { exchange, .. } => exchange,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_exchange_says_what_it_is_of_for_and_by_whom() {
+    let urn = |kind: &str| format!("urn:ietf:params:oauth:token-type:{kind}");
+    let plain = exchange("resource = \"urn:backend\"");
+    assert_eq!(plain, Exchange { subject_type: None, requested_type: None, actor: None });
+    let own = exchange(
+        "subject_token_type = \"jwt\", requested_token_type = \"urn:example:t\", \
+         actor_token = { env = \"KEY\" }, actor_token_type = \"id_token\"",
+    );
+    assert_eq!(own.subject_type.as_deref(), Some(&*urn("jwt")));
+    assert_eq!(own.requested_type.as_deref(), Some("urn:example:t"));
+    let value = TokenSource::Value(Secret::new("a-secret-of-some-length"));
+    let actor = own.actor.unwrap();
+    assert_eq!((actor.source, actor.kind), (value, urn("id_token")));
+    let actor = exchange("actor_token = { file = \"token\" }").actor.unwrap();
+    assert!(matches!(actor.source, TokenSource::File(path) if path.is_absolute() && path.ends_with("token")));
+    assert_eq!(actor.kind, urn("access_token"));
+    let actor = exchange("actor_token = { command = [\"pass\", \"show\"], ttl = \"1m\" }").actor.unwrap();
+    let argv = ["pass", "show"].map(str::to_owned).to_vec();
+    assert_eq!(actor.source, TokenSource::Command { argv, ttl: Duration::from_secs(60) });
+    let for_itself = grant(
+        "type = \"oauth\", mode = \"client_credentials\", client_id = \"me\", client_secret = { env = \"KEY\" }, \
+         resource = \"api://backend\"",
+    );
+    assert_eq!(for_itself.client().unwrap().resource.as_deref(), Some("api://backend"));
+}
+
+#[test]
+fn an_exchange_that_cannot_be_is_told_with_its_place() {
+    let sources = "hint: write { env = \"NAME\" }, { file = \"path\" } or { command = [\"program\"] }";
+    let types = "is neither a URI nor one of access_token, jwt, id_token, refresh_token, saml1, saml2";
+    let rows = [
+        (
+            "actor_token = \"a-token-in-the-clear\"",
+            format!("actor_token: a token does not stand in the configuration; {sources}"),
+        ),
+        (
+            "actor_token = { file = \"a\", command = [\"b\"] }",
+            format!("actor_token: a token has exactly one source; {sources}"),
+        ),
+        ("actor_token = {}", format!("actor_token: a token has exactly one source; {sources}")),
+        (
+            "actor_token = { env = \"NOT_THERE\" }",
+            "actor_token.env: the environment variable NOT_THERE is not set or empty; \
+             hint: set NOT_THERE before the gateway starts"
+                .to_owned(),
+        ),
+        (
+            "actor_token_type = \"jwt\"",
+            "actor_token_type: there is no actor_token that this could be about".to_owned(),
+        ),
+        (
+            "requested_token_type = \"acces_token\"",
+            format!("requested_token_type: \"acces_token\" {types}; hint: did you mean \"access_token\"?"),
+        ),
+        ("subject_token_type = \"what\"", format!("subject_token_type: \"what\" {types}")),
+        (
+            "resource = \"backend\"",
+            "resource: is no absolute URI without fragment; hint: write audience for a name".to_owned(),
+        ),
+        (
+            "resource = \"https://a.example/#b\"",
+            "resource: is no absolute URI without fragment; hint: write audience for a name".to_owned(),
+        ),
+    ];
+    for (members, problem) in rows {
+        let text =
+            format!("[downstreams.r]\nurl = \"https://r.example\"\nauth = {{ {EXCHANGE}, {members} }}");
+        let scene = Scene::with("g.toml", &text).variable("KEY", "a-secret-of-some-length");
+        assert_eq!(scene.problems(), [format!("g.toml:3: downstreams.r.auth.{problem}")], "{members}");
+    }
+}
+
 #[test]
 fn what_is_not_said_is_off() {
     let Grant::Interactive(interactive) = grant("type = \"oauth\"") else { panic!("no login") };

@@ -45,12 +45,12 @@ fn only_bearer_tokens_that_can_be_sent_are_taken() {
         ("<html>", false),
     ];
     for (body, good) in rows {
-        assert_eq!(granted(&answer(200, body), 0).is_ok(), good, "{body}");
+        assert_eq!(granted(&answer(200, body), 0, ACCESS_TOKEN).is_ok(), good, "{body}");
     }
     let long =
         |length: usize| format!(r#"{{"access_token":"{}","token_type":"Bearer"}}"#, "a".repeat(length));
-    assert!(granted(&answer(200, &long(LONGEST_TOKEN)), 0).is_ok());
-    assert!(granted(&answer(200, &long(LONGEST_TOKEN + 1)), 0).is_err());
+    assert!(granted(&answer(200, &long(LONGEST_TOKEN)), 0, ACCESS_TOKEN).is_ok());
+    assert!(granted(&answer(200, &long(LONGEST_TOKEN + 1)), 0, ACCESS_TOKEN).is_err());
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_refusal_shows_a_plain_code_and_nothing_else() {
         (201, r#"{"access_token":"a","token_type":"Bearer"}"#, "201"),
     ];
     for (status, body, code) in rows {
-        let error = granted(&answer(status, body), 0).unwrap_err();
+        let error = granted(&answer(status, body), 0, ACCESS_TOKEN).unwrap_err();
         assert_eq!(error, OauthError::TokenRefused { code: code.into() }, "{body}");
     }
 }
@@ -87,4 +87,11 @@ fn the_client_proves_itself_as_it_is_registered() {
         );
         assert!(authorization.is_none_or(|value| value.is_sensitive()));
     }
+}
+
+#[test]
+fn now_is_the_time_of_day() {
+    let told = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let (before, between, after) = (told(), now(), told());
+    assert!((before..=after).contains(&between), "{before} {between} {after}");
 }
