@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use gateway_credentials::{
     All,
     fixed::{CommandSource, FileSource, Fixed, Source},
-    forward::Forward,
+    forward::{Forward, ForwardError},
     oauth::{
-        Actor, ClientIdentity, Confidant, Exchange, FileStore, Mode, OauthConfig, OauthCredentials, Probe,
-        SigningKey, StoreKey, TokenStore, login as log_in,
+        Actor, ClientIdentity, Confidant, Exchange, FileStore, Mode, OauthConfig, OauthCredentials,
+        OauthError, Probe, SigningKey, StoreKey, TokenStore, login as log_in,
     },
 };
 use gateway_domain::{Incoming, Secret};
@@ -60,7 +60,7 @@ pub(crate) fn of(
     }
     if !forward.is_empty() {
         let own: Vec<_> = config.security.key_header.iter().cloned().collect();
-        all.push(Arc::new(Forward::new(forward.iter().map(HeaderName::as_str), &own)?));
+        all.push(Arc::new(forwarded(forward, &own)?));
     }
     let credentials = match all.len() {
         0 => None,
@@ -154,6 +154,17 @@ fn oauth(
     fetch: &Arc<dyn Fetch>,
     redactor: Option<&Arc<LiveRedactor>>,
 ) -> anyhow::Result<OauthCredentials> {
+    let (mut oauth, interactive) = oauth_config(config, downstream, remote, grant)?;
+    oauth.confidant = redactor.map(|redactor| Arc::new(Learning(redactor.clone())) as Arc<dyn Confidant>);
+    Ok(OauthCredentials::new(oauth, fetch.clone(), store(interactive)?)?)
+}
+
+fn oauth_config<'a>(
+    config: &Config,
+    downstream: &Downstream,
+    remote: &Remote,
+    grant: &'a Grant,
+) -> anyhow::Result<(OauthConfig, Option<&'a Interactive>)> {
     let (mode, client, interactive) = match grant {
         Grant::ClientCredentials(client) => (Mode::ClientCredentials, client, None),
         Grant::Exchange { client, .. } => (Mode::Exchange, client, None),
@@ -179,10 +190,51 @@ fn oauth(
         legacy_discovery: *legacy_discovery,
         loopback_issuers: *loopback_issuers,
         probe: Some(probe()),
-        confidant: redactor.map(|redactor| Arc::new(Learning(redactor.clone())) as Arc<dyn Confidant>),
         ..OauthConfig::new(downstream.name.as_str(), &remote.url.to_string(), mode)
     };
-    Ok(OauthCredentials::new(oauth, fetch.clone(), store(interactive)?)?)
+    Ok((oauth, interactive))
+}
+
+/// What of these cannot be used, beyond what single values tell, each with the key it is about. Nothing is asked, read
+/// or run.
+pub(crate) fn faults(config: &Config) -> Vec<(String, String)> {
+    // Secrets of those that are switched off may be missing.
+    let used = config.downstreams.iter().filter(|downstream| downstream.enabled);
+    used.flat_map(|downstream| faults_of(config, downstream)).collect()
+}
+
+fn faults_of(config: &Config, downstream: &Downstream) -> Vec<(String, String)> {
+    let Reach::Url(remote) = &downstream.reach else { return Vec::new() };
+    let Outgoing { grant, forward } = &remote.outgoing;
+    let place = |member: &str| format!("downstreams.{}.{member}", downstream.name);
+    let mut faults = Vec::new();
+    if let Some((member, fault)) = grant.as_ref().and_then(|grant| {
+        let key = grant.client()?.private_key.as_ref();
+        if let Some(error) = key.and_then(|key| SigningKey::from_pem(key).err()) {
+            return Some(("auth.private_key", said(&error)));
+        }
+        let (oauth, _) = oauth_config(config, downstream, remote, grant).ok()?;
+        Some(("auth", said(&oauth.check().err()?)))
+    }) {
+        faults.push((place(member), fault));
+    }
+    // That one of these is for keys is said of `key_header`.
+    if let Err(error) = forwarded(forward, &[]) {
+        faults.push((place("forward_headers"), error.to_string()));
+    }
+    faults
+}
+
+/// The rule alone: what it is about is said by the place.
+fn said(error: &OauthError) -> String {
+    match error {
+        OauthError::Misconfigured(rule) => (*rule).to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn forwarded(names: &[HeaderName], own: &[HeaderName]) -> Result<Forward, ForwardError> {
+    Forward::new(names.iter().map(HeaderName::as_str), own)
 }
 
 fn exchange(grant: &Grant) -> Exchange {

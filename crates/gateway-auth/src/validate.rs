@@ -1,7 +1,8 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    Check, ConfigError, IntrospectionConfig, IssuerConfig, JwtConfig, KeySource, VerifierConfig, keys::is_url,
+    Check, ConfigError, IntrospectionConfig, IssuerConfig, JwtConfig, KeySource, VerifierConfig,
+    introspection::authorization, keys::is_url,
 };
 
 /// No clock is allowed to differ more (security.md §5.1).
@@ -71,6 +72,9 @@ fn check_introspection(issuer: &str, config: &IntrospectionConfig) -> Result<(),
     }
     if config.timeout.is_zero() {
         return Err(ConfigError::Zero { issuer, setting: "the time for an answer" });
+    }
+    if authorization(&config.auth).is_none() {
+        return Err(ConfigError::Credentials { issuer });
     }
     Ok(())
 }

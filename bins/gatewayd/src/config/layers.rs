@@ -81,8 +81,15 @@ impl Layers {
 
     /// Where a key of the top level stands; the key itself if it is written nowhere.
     pub(super) fn place_of(&self, key: &str) -> String {
-        let place = |value: &Value| self.place(value.tag(), &KeyPath::default().key(key));
-        self.merged().get(key).map_or_else(|| key.to_owned(), place)
+        let (mut path, mut value) = (KeyPath::default(), None);
+        let mut members = self.merged();
+        for word in key.split('.') {
+            let Some(found) = members.remove(word) else { break };
+            path = path.key(word);
+            members = found.as_dict().cloned().unwrap_or_default();
+            value = Some(found);
+        }
+        value.map_or_else(|| key.to_owned(), |value| self.place(value.tag(), &path))
     }
 
     /// The file of a layer, as [`Self::place`] calls it.

@@ -257,8 +257,9 @@ impl Loading<'_> {
             let faults = crate::decisions::faults(&whole).into_iter().chain(crate::offer::faults(&whole));
             let faults = faults.chain(crate::edge::faults(&whole, request.opens_port));
             let problem =
-                |(key, what): (&str, String)| Problem { place: layers.place_of(key), what, hint: None };
-            faults.map(problem).collect()
+                |(key, what): (String, String)| Problem { place: layers.place_of(&key), what, hint: None };
+            let faults = faults.map(|(key, what)| (key.to_owned(), what));
+            faults.chain(crate::credentials::faults(&whole)).map(problem).collect()
         };
         // Of a configuration with problems nothing more can be said.
         let problems = if problems.is_empty() { unusable() } else { problems };

@@ -117,7 +117,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-fn authorization(auth: &EndpointAuth) -> Option<HeaderValue> {
+/// `None`: no header can hold them.
+pub(crate) fn authorization(auth: &EndpointAuth) -> Option<HeaderValue> {
     let value = match auth {
         EndpointAuth::Basic { id, secret } => {
             let pair = format!("{}:{}", encoded(id), encoded(secret.expose()));

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use gateway_domain::RawObject;
 use tokio::time::Instant;
 
-pub(crate) use self::endpoint::{Endpoint, EndpointFigures};
+pub(crate) use self::endpoint::{Endpoint, EndpointFigures, authorization};
 use self::flights::Flights;
 use crate::{
     Clock, IntrospectionConfig, IssuerConfig,

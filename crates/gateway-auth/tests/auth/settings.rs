@@ -16,7 +16,11 @@ const KEYS: &str = "https://as/keys";
 
 fn start(issuers: Vec<IssuerConfig>) -> Result<Verifier, ConfigError> {
     let fetch: Arc<dyn Fetch> = Servers::new([]);
-    Verifier::start(VerifierConfig { issuers, ..VerifierConfig::default() }, &fetch)
+    let config = VerifierConfig { issuers, ..VerifierConfig::default() };
+    let checked = config.check();
+    let started = Verifier::start(config, &fetch);
+    assert_eq!(checked.as_ref().err(), started.as_ref().err(), "it can be known before");
+    started
 }
 
 fn jwt(change: impl FnOnce(&mut JwtConfig)) -> IssuerConfig {

@@ -147,6 +147,14 @@ impl OauthConfig {
         }
     }
 
+    /// Whether it can work, without asking anybody.
+    ///
+    /// # Errors
+    /// [`OauthError::Misconfigured`].
+    pub fn check(&self) -> Result<(), OauthError> {
+        self.clone().checked().map(drop)
+    }
+
     pub(super) fn checked(self) -> Result<Checked, OauthError> {
         let server =
             Address::parse(&self.url).map_err(|_| OauthError::Misconfigured("url is no http(s) URL"))?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use figment::value::Value;
 use http::{HeaderName, Uri, header};
 
-use super::exchange;
 use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient};
+use super::{exchange, later};
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
 use crate::config::reader::{Item, Table};
@@ -79,12 +79,12 @@ fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
     match kind {
         Kind::File => {
             let header = place(table);
-            let path = required(table, "path").and_then(|item| item.parsed(scalar::path));
+            let path = required(table, "path").and_then(|item| later::file(&item));
             Some(Grant::File { header, path: path? })
         }
         Kind::Command => {
             let header = place(table);
-            let argv = required(table, "command").as_ref().and_then(argv);
+            let argv = required(table, "command").as_ref().and_then(later::program);
             let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
             Some(Grant::Command { header, ttl, argv: argv? })
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use figment::value::Value;
 
-use super::credentials::argv;
+use super::later;
 use super::model::{Actor, Exchange, TokenSource};
 use crate::config::gateway::HOUR;
 use crate::config::problem::{Fault, nearest};
@@ -57,10 +57,10 @@ fn source(item: &Item<'_>) -> Option<TokenSource> {
     let mut table = item.table()?;
     let (file, command) = (table.take("file"), table.take("command"));
     let source = match (file, command) {
-        (Some(file), None) => file.parsed(scalar::path).map(TokenSource::File),
+        (Some(file), None) => later::file(&file).map(TokenSource::File),
         (None, Some(command)) => {
             let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
-            argv(&command).map(|argv| TokenSource::Command { argv, ttl })
+            later::program(&command).map(|argv| TokenSource::Command { argv, ttl })
         }
         _ => {
             let fault = Fault::new("a token has exactly one source");

@@ -4,6 +4,7 @@ mod audit;
 mod clients;
 mod credentials;
 mod exchange;
+mod later;
 mod model;
 mod name;
 mod oauth;

@@ -1,10 +1,12 @@
 //! `[oauth]`: authorization servers whose tokens are taken (protocol.md §18.2).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
 
+use super::later;
 use super::model::{Issuer, KeySource, Methods, Oauth, Profile, RequiredScopes};
 use super::name::Downstreams;
 use crate::config::gateway::HOUR;
@@ -42,7 +44,7 @@ pub(super) fn read(top: &mut Table<'_>, downstreams: &Downstreams, profiles: &[P
             .and_then(|item| item.table())
             .map(|table| resources(table, downstreams, profiles))
             .unwrap_or_default(),
-        deny_list: table.read("deny_list", scalar::path),
+        deny_list: table.read("deny_list", file),
         issuers: issuers.iter().filter_map(issuer).collect(),
         scopes_supported: table.list("scopes_supported", scope).unwrap_or_default(),
         required: required(table.table("scopes")),
@@ -145,13 +147,22 @@ fn keys(table: &mut Table<'_>) -> Option<KeySource> {
         );
     }
     let url = table.take("jwks_url");
-    let file = table.take("jwks_file");
+    let path = table.take("jwks_file");
     let introspection = table.take("introspection");
-    match (url, file, introspection) {
+    match (url, path, introspection) {
         (Some(url), ..) => url.parsed(secure).map(KeySource::Url),
-        (_, Some(file), _) => file.parsed(scalar::path).map(KeySource::File),
+        (_, Some(path), _) => path.parsed(file).map(KeySource::File),
         (_, _, Some(item)) => item.table().and_then(introspected),
         _ => Some(KeySource::Discovery),
+    }
+}
+
+/// One that can be read from the start: until then nobody would be let in.
+fn file(item: &Item<'_>) -> Result<PathBuf, Fault> {
+    let path = scalar::path(item)?;
+    match later::open(&path) {
+        Ok(()) => Ok(path),
+        Err(error) => Err(Fault::new(format!("cannot read {}: {error}", path.display()))),
     }
 }
 

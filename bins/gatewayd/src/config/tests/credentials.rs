@@ -92,7 +92,7 @@ fn an_exchange_says_what_it_is_of_for_and_by_whom() {
     assert_eq!(actor.source, TokenSource::Command { argv, ttl: Duration::from_secs(60) });
     let for_itself = grant(
         "type = \"oauth\", mode = \"client_credentials\", client_id = \"me\", client_secret = { env = \"KEY\" }, \
-         resource = \"api://backend\"",
+         issuer = \"https://login.example\", resource = \"api://backend\"",
     );
     assert_eq!(for_itself.client().unwrap().resource.as_deref(), Some("api://backend"));
 }

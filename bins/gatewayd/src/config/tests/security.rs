@@ -277,3 +277,140 @@ fn examples_of_the_documentation_can_be_used() {
         scene.good();
     }
 }
+
+/// What fits its kind, but cannot work together or as what it is for: known before anything starts.
+const UNUSABLE: &[(&str, &[&str])] = &[
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\", algorithms = [] }]",
+        &["g.toml:1: oauth: issuer \"https://a.example\" needs at least one algorithm"],
+    ),
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\" }, { issuer = \"https://a.example\" }]",
+        &["g.toml:1: oauth: issuer \"https://a.example\" must have a name and stand once"],
+    ),
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"\nissuers = [{ issuer = \"https://a.example\", jwks_file = \"keys.json\" }]",
+        &[
+            "g.toml:3: oauth.issuers[0].jwks_file: cannot read FOLDER/keys.json: No such file or directory (os error 2)",
+        ],
+    ),
+    (
+        "[oauth]\nresource = \"https://g.example/mcp\"\ndeny_list = \"denied\"\nissuers = [{ issuer = \"https://a.example\" }]",
+        &["g.toml:3: oauth.deny_list: cannot read FOLDER/denied: No such file or directory (os error 2)"],
+    ),
+    (
+        "[tls]\ncertificate = \"g.toml\"\nkey = \"g.toml\"",
+        &["g.toml:1: tls: TLS cannot be had: there is no certificate in FOLDER/g.toml"],
+    ),
+    (
+        "[clients.a]\nkey = { file = \"secret\" }",
+        &["g.toml:2: clients.a.key.file: cannot read FOLDER/secret: No such file or directory (os error 2)"],
+    ),
+    (
+        "[clients.a]\nkey = { env = \"NOT_THERE\" }",
+        &[
+            "g.toml:2: clients.a.key.env: the environment variable NOT_THERE is not set or empty; hint: set NOT_THERE before the gateway starts",
+        ],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\nmode = \"client_credentials\"\nclient_id = \"a\"\nprivate_key = { env = \"KEY\" }",
+        &["g.toml:7: downstreams.r.auth.private_key: private_key is not PEM"],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\nmode = \"client_credentials\"\nclient_id = \"a\"\nclient_secret = { env = \"KEY\" }",
+        &[
+            "g.toml:3: downstreams.r.auth: client_secret needs issuer or token_url, so that it is sent nowhere else",
+        ],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\nclient_metadata_url = \"https://g.example\"",
+        &["g.toml:3: downstreams.r.auth: client_metadata_url is no https URL with a path"],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\nredirect = \"https://g.example/back\"",
+        &["g.toml:3: downstreams.r.auth: redirect is no http URL on the loopback with a port"],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\ntoken_url = \"https://g.example/token\"",
+        &["g.toml:3: downstreams.r.auth: token_url is for client_credentials and exchange"],
+    ),
+    (
+        "key_header = \"x-key\"\n[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"x-key\"]",
+        &["g.toml:1: key_header: header x-key cannot be passed on"],
+    ),
+    (
+        "[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"x-forwarded-for\"]",
+        &[
+            "g.toml:3: downstreams.r.forward_headers: the header `x-forwarded-for` is never passed on to a downstream",
+        ],
+    ),
+];
+
+#[test]
+fn what_cannot_be_used_is_told_with_its_place_before_anything_starts() {
+    for (text, expected) in UNUSABLE {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn one_that_is_switched_off_may_lack_what_it_needs() {
+    let off = "[downstreams.r]\nurl = \"https://r.example\"\nenabled = false\n[downstreams.r.auth]\n";
+    for auth in [
+        "type = \"oauth\"\nmode = \"client_credentials\"\nclient_id = \"a\"\nprivate_key = { env = \"NOT_THERE\" }",
+        "type = \"file\"\npath = \"nothing\"",
+        "type = \"command\"\ncommand = [\"no-such-program\"]",
+    ] {
+        let loaded = Scene::with("g.toml", &format!("{off}{auth}\n{DOWN}")).good();
+        assert_eq!(notes(&loaded), [String::new(); 0], "{auth}");
+    }
+}
+
+#[test]
+fn what_is_read_or_run_later_is_looked_for_at_once() {
+    let one =
+        |auth: &str| format!("[downstreams.r]\nurl = \"https://r.example\"\nauth = {{ {auth} }}\n{DOWN}");
+    let exchange = "type = \"oauth\", mode = \"exchange\", client_id = \"me\", client_secret = { env = \"KEY\" }, \
+                    token_url = \"https://login.example/token\"";
+    let missing = "No such file or directory (os error 2); calls fail until it can";
+    let rows = [
+        ("type = \"file\", path = \"g.toml\"".to_owned(), None),
+        (
+            "type = \"file\", path = \"token\"".to_owned(),
+            Some(format!("g.toml:3: downstreams.r.auth.path: FOLDER/token cannot be read: {missing}")),
+        ),
+        (
+            "type = \"file\", path = \".\"".to_owned(),
+            Some(
+                "g.toml:3: downstreams.r.auth.path: FOLDER/. cannot be read: it is not a file; calls fail until it can"
+                    .to_owned(),
+            ),
+        ),
+        ("type = \"command\", command = [\"/bin/sh\"]".to_owned(), None),
+        ("type = \"command\", command = [\"sh\"]".to_owned(), None),
+        (
+            "type = \"command\", command = [\"no-such-program\"]".to_owned(),
+            Some(
+                "g.toml:3: downstreams.r.auth.command: there is no program \"no-such-program\"; calls fail until there is"
+                    .to_owned(),
+            ),
+        ),
+        (
+            format!("{exchange}, actor_token = {{ file = \"token\" }}"),
+            Some(format!("g.toml:3: downstreams.r.auth.actor_token.file: FOLDER/token cannot be read: {missing}")),
+        ),
+        (
+            format!("{exchange}, actor_token = {{ command = [\"/no/such\"] }}"),
+            Some(
+                "g.toml:3: downstreams.r.auth.actor_token.command: there is no program \"/no/such\"; calls fail until there is"
+                    .to_owned(),
+            ),
+        ),
+    ];
+    for (auth, expected) in rows {
+        let scene = Scene::with("g.toml", &one(&auth)).variable("KEY", "a-secret-of-some-length");
+        let folder = scene.path().display().to_string();
+        let told: Vec<_> = notes(&scene.good()).iter().map(|note| note.replace(&folder, "FOLDER")).collect();
+        assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "{auth}");
+    }
+}
