@@ -7,6 +7,7 @@ mod commands;
 mod http_sessions;
 mod lifeline;
 mod reload;
+mod secrets;
 mod serve;
 mod shop;
 mod stdio;

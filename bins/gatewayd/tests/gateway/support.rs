@@ -10,6 +10,8 @@ use std::{
 
 use gateway_testkit::client::HttpClient;
 
+use crate::secrets::{self, Secrets};
+
 /// The program, ready to be given arguments. Nothing of the test's environment configures it.
 pub(crate) fn gatewayd() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gatewayd"));
@@ -41,12 +43,13 @@ impl Folder {
     }
 }
 
-/// `gatewayd serve`, killed when dropped.
+/// `gatewayd serve`, killed when dropped. Fails its test if it has told a secret of its configuration.
 pub(crate) struct Serving {
     child: Child,
     pub(crate) url: String,
     pub(crate) started_in: Duration,
     log: Arc<Mutex<String>>,
+    secrets: Secrets,
 }
 
 impl Serving {
@@ -58,6 +61,10 @@ impl Serving {
     /// The same, with these variables besides.
     pub(crate) fn start_in(folder: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = gatewayd();
+        if let Some(level) = Secrets::log_level() {
+            command.env("RUST_LOG", level);
+        }
+        let secrets = Secrets::of(folder.0.path(), variables);
         command.envs(variables.iter().copied());
         Self::spawn(command, folder, arguments)
     }
@@ -100,7 +107,7 @@ impl Serving {
                 log.push('\n');
             }
         });
-        Self { child, url, started_in: begun.elapsed(), log }
+        Self { child, url, started_in: begun.elapsed(), log, secrets }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -128,9 +135,15 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        let address = self.url.strip_prefix("http://").and_then(|rest| rest.split('/').next()?.parse().ok());
+        let address = address.filter(|_| !std::thread::panicking());
+        let metrics = address.map(secrets::metrics).unwrap_or_default();
         // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
+        if !std::thread::panicking() {
+            self.secrets.look_for(&self.log(), &metrics);
+        }
     }
 }
 

@@ -9,6 +9,8 @@ mod policy;
 mod profiles;
 mod rates;
 mod redaction;
+#[path = "../gateway/secrets.rs"]
+mod secrets;
 mod spawn;
 #[path = "../gateway/support.rs"]
 #[expect(dead_code, reason = "what only the other tests use")]

@@ -1,5 +1,9 @@
-//! Secrets that are planted everywhere, and where they turn up.
+//! Secrets that are planted everywhere, and where they turn up (T23).
 
+mod echo;
+mod visit;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gateway_testkit::{
     Profile,
     client::{HttpClient, Speaks},
@@ -7,43 +11,140 @@ use gateway_testkit::{
 };
 
 use crate::{
-    issuer::{CLIENT_SECRET, Issuer},
+    issuer::{CLIENT_SECRET, Issuer, REFRESH},
+    login::{self, BROWSER},
     process::{Folder, Serving, fake},
-    web::{self, Web},
+    tls,
+    web::{self, Asked, Web},
 };
 
 const RESOURCE: &str = "https://gateway.example/mcp";
 const KEY: &str = "canary-key-0123456789";
+const METRICS_KEY: &str = "canary-metrics-key-0123456789";
+const WRONG: &str = "canary-wrong-0123456789";
 const COOKIE: &str = "canary-cookie-0123456789";
+const OPAQUE: &str = "canary-opaque-0123456789";
 const STATE_KEY: &str = "Y2FuYXJ5LXN0YXRlLWtleS0wMTIzNDU2Nzg5LTAxMjM=";
+const STORE_KEY: &str = "Y2FuYXJ5LXN0b3JlLWtleS0wMTIzNDU2Nzg5LTAxMjM=";
+const ASK: &str = "canary-ask-0123456789";
 const HEADER: &str = "canary-header-0123456789";
 const FILE: &str = "canary-file-0123456789";
 const COMMAND: &str = "canary-command-0123456789";
+/// What the command that says a credential also says, on stderr.
+const ASIDE: &str = "canary-aside-0123456789";
 const CHILD: &str = "canary-child-0123456789";
+const LOUD: &str = "canary-loud-0123456789";
 const OTLP: &str = "canary-otlp-0123456789";
 const ENVIRONMENT: &str = "canary-environment-0123456789";
 
-fn config(issuer: &Issuer, fakes: &[HttpFake; 4], collector: &Web) -> String {
-    let [header, file, command, exchange] = fakes;
-    let child = fake("child", &[]);
-    let issuer = issuer.url();
-    format!(
-        "listen = \"127.0.0.1:0\"\npolicy.default = \"allow\"\n[questions]\nstate_key = {{ env = \"STATE_KEY\" }}\n\
-         [clients.desk]\nkey = {{ env = \"DESK_KEY\" }}\n[audit]\nsink = [\"file:audit.jsonl\", \"stdout\"]\n\
-         [telemetry]\notlp = \"{}/v1/traces\"\nheaders = {{ x-collector = {{ env = \"OTLP_KEY\" }} }}\n\
-         [oauth]\nresource = \"{RESOURCE}\"\n[[oauth.issuers]]\nissuer = \"{issuer}\"\n\
-         [downstreams.header]\nurl = \"{}\"\nheaders = {{ x-api-key = {{ env = \"HEADER\" }} }}\n\
-         [downstreams.file]\nurl = \"{}\"\nauth = {{ type = \"file\", path = \"secret\" }}\n\
-         [downstreams.command]\nurl = \"{}\"\nauth = {{ type = \"command\", command = [\"cat\", \"printed\"] }}\n\
-         [downstreams.exchange]\nurl = \"{}\"\n[downstreams.exchange.auth]\ntype = \"oauth\"\nmode = \"exchange\"\n\
-         client_id = \"gateway\"\nclient_secret = {{ env = \"CLIENT_SECRET\" }}\ntoken_url = \"{issuer}/token\"\n\
-         issuer = \"{issuer}\"\n{child}env = {{ CHILD_SECRET = {{ env = \"CHILD\" }} }}\ninherit_env = true\n",
-        collector.url(),
-        header.url(),
-        file.url(),
-        command.url(),
-        exchange.url(),
-    )
+const VARIABLES: [(&str, &str); 12] = [
+    ("STATE_KEY", STATE_KEY),
+    ("STORE_KEY", STORE_KEY),
+    ("DESK_KEY", KEY),
+    ("METRICS_KEY", METRICS_KEY),
+    ("ASK", ASK),
+    ("OTLP_KEY", OTLP),
+    ("HEADER", HEADER),
+    ("CLIENT_SECRET", CLIENT_SECRET),
+    ("CHILD", CHILD),
+    ("LOUD", LOUD),
+    ("GATEWAY_CANARY", ENVIRONMENT),
+    ("PLAIN", "nothing to hide"),
+];
+
+/// Prints its environment to stderr, and answers every call with an error that has its secret in it.
+const TELLS: &str = r#"env >&2
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
+  case $line in
+    *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"t\",\"version\":\"1\"}}}" ;;
+    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"tell\",\"inputSchema\":{\"type\":\"object\"}}]}}" ;;
+    *'"tools/call"'*) env >&2; echo "not JSON: $LOUD"; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"it is $LOUD\"}}" ;;
+    *'"id"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"no\"}}" ;;
+  esac
+done
+"#;
+
+/// All that is outside of the gateway.
+struct World {
+    issuer: Issuer,
+    asked: Issuer,
+    collector: Web,
+    echo: Web,
+    fakes: [HttpFake; 4],
+}
+
+impl World {
+    fn open() -> Self {
+        let issuer = Issuer::open();
+        let asked = Issuer::open();
+        asked.opaque(OPAQUE, RESOURCE, "bob", "");
+        Self {
+            echo: echo::open(&issuer.url()),
+            collector: Web::open(|_| web::Reply::json("{}")),
+            fakes: [(); 4].map(|()| HttpFake::start(Profile::default())),
+            issuer,
+            asked,
+        }
+    }
+
+    fn config(&self) -> String {
+        let [header, file, command, exchange] = self.fakes.each_ref().map(HttpFake::url);
+        let (issuer, asked) = (self.issuer.url(), self.asked.url());
+        let aside = ["sh", "-c", "cat printed; cat aside >&2"].map(str::to_owned);
+        let loud = ["sh", "-c", TELLS].map(str::to_owned);
+        format!(
+            "listen = \"127.0.0.1:0\"\npolicy.default = \"allow\"\nextensions = [\"io.modelcontextprotocol/tasks\"]\n\
+             [log]\nlevel = \"trace\"\n[questions]\nstate_key = {{ env = \"STATE_KEY\" }}\n\
+             [clients.desk]\nkey = {{ env = \"DESK_KEY\" }}\n\
+             [clients.watcher]\nkey = {{ env = \"METRICS_KEY\" }}\nmetrics = true\n\
+             [audit]\nsink = [\"file:audit.jsonl\", \"stdout\"]\n\
+             [telemetry]\notlp = \"{}/v1/traces\"\nheaders = {{ x-collector = {{ env = \"OTLP_KEY\" }} }}\n\
+             [oauth]\nresource = \"{RESOURCE}\"\n[[oauth.issuers]]\nissuer = \"{issuer}\"\n\
+             [[oauth.issuers]]\nissuer = \"{asked}\"\nintrospection = {{ endpoint = \"{asked}/introspect\", \
+             client_id = \"gateway\", client_secret = {{ env = \"ASK\" }} }}\n\
+             [workflows.twice]\ndescription = \"Says one.\"\n\
+             steps = [{{ id = \"say\", tool = \"child__echo\", arguments = {{ said = \"one\" }} }}]\n\
+             [downstreams.header]\nurl = \"{header}\"\nheaders = {{ x-api-key = {{ env = \"HEADER\" }} }}\n\
+             [downstreams.file]\nurl = \"{file}\"\nauth = {{ type = \"file\", path = \"secret\" }}\n\
+             [downstreams.command]\nurl = \"{command}\"\nauth = {{ type = \"command\", command = {aside:?} }}\n\
+             [downstreams.exchange]\nurl = \"{exchange}\"\n[downstreams.exchange.auth]\ntype = \"oauth\"\nmode = \"exchange\"\n\
+             client_id = \"gateway\"\nclient_secret = {{ env = \"CLIENT_SECRET\" }}\ntoken_url = \"{issuer}/token\"\n\
+             issuer = \"{issuer}\"\n\
+             [downstreams.d]\nurl = \"{}/mcp\"\nprotocol = \"2025-06-18\"\n[downstreams.d.auth]\ntype = \"oauth\"\n\
+             store = \"tokens\"\nstore_key = {{ env = \"STORE_KEY\" }}\nloopback_issuers = true\n\
+             {}env = {{ CHILD_SECRET = {{ env = \"CHILD\" }} }}\ninherit_env = true\n\
+             [downstreams.loud]\ncommand = {loud:?}\nenv = {{ LOUD = {{ env = \"LOUD\" }} }}\ninherit_env = true\n{BROWSER}",
+            self.collector.url(),
+            self.echo.url(),
+            fake("child", &["--whole"]),
+        )
+    }
+
+    /// What each of these was sent.
+    fn seen(&self) -> Vec<(&'static str, String)> {
+        let all = |asked: Vec<Asked>| asked.iter().map(Asked::text).collect::<String>();
+        let (to_token, to_issuer) =
+            self.issuer.web.asked().into_iter().partition(|one| one.path() == "/token");
+        let (to_ask, to_asked) =
+            self.asked.web.asked().into_iter().partition(|one| one.path() == "/introspect");
+        let collected = self.collector.asked();
+        let [header, file, command, exchange] =
+            self.fakes.each_ref().map(|fake| format!("{:?}", fake.requests()));
+        vec![
+            ("collector", collected.iter().map(|asked| asked.head.clone()).collect()),
+            ("spans", collected.iter().map(|asked| asked.body.clone()).collect()),
+            ("token", all(to_token)),
+            ("issuer", all(to_issuer)),
+            ("introspection", all(to_ask)),
+            ("another issuer", all(to_asked)),
+            ("d", all(self.echo.asked())),
+            ("header", header),
+            ("file", file),
+            ("command", command),
+            ("exchange", exchange),
+        ]
+    }
 }
 
 /// What all children of a process are started with.
@@ -64,123 +165,172 @@ fn children(parent: u32) -> String {
     processes.filter(is_child).map(read).collect()
 }
 
-/// All that clients can ask for, with all that there is to prove who asks; what they are answered.
-async fn everything(serving: &Serving, token: &str) -> String {
-    let mut answers = String::new();
-    for proof in [KEY, token] {
-        for speaks in [Speaks::modern(), Speaks::legacy()] {
-            let client = serving.client(speaks, proof).with_header("cookie", &format!("session={COOKIE}"));
-            client.shake_hands().await.unwrap();
-            for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-                answers += &client.request("1", method, "{}").await.unwrap().text;
-            }
-            for tool in
-                ["header__echo", "file__echo", "command__echo", "exchange__echo", "child__echo", "none__x"]
-            {
-                let answer = client.call("2", tool, r#"{"text":"hello"}"#).await.unwrap();
-                let refused = tool == "none__x" || (tool == "exchange__echo" && proof == KEY);
-                assert_eq!(answer.text.contains("hello"), !refused, "{tool} {}", answer.text);
-                answers += &answer.text;
-            }
-        }
-    }
-    let wrong = HttpClient::new(&serving.url, Speaks::modern()).unwrap();
-    let wrong = wrong.with_header("authorization", "Bearer canary-wrong-0123456789");
-    answers += &wrong.request("1", "tools/list", "{}").await.unwrap().text;
-    answers += &web::visit(&serving.at("/metrics"));
-    answers
+/// The page of metrics for whoever has this key, and for whoever has none.
+fn metrics(serving: &Serving) -> String {
+    let url = serving.at("/metrics");
+    let authorized = |key: &str| web::send("GET", &url, &format!("Authorization: Bearer {key}\r\n"), "");
+    let (opened, shut) = (authorized(METRICS_KEY), web::visit(&url));
+    assert_eq!((web::status(&opened), web::status(&shut)), (200, 401), "{opened} {shut}");
+    [opened, shut, authorized(KEY), authorized(WRONG)].concat()
+}
+
+/// A configuration with a reference that leads nowhere is refused, and mended.
+async fn reload(folder: &Folder, serving: &Serving, config: &str) {
+    let broken =
+        "[downstreams.broken]\nurl = \"http://127.0.0.1:9/\"\nheaders = { x = { env = \"NOT_SET\" } }\n";
+    folder.write("gateway.toml", &format!("{config}{broken}"));
+    serving.logged("NOT_SET", 1).await;
+    folder.write("gateway.toml", config);
+}
+
+fn pin(folder: &Folder) -> String {
+    let output =
+        folder.command(&["pin", "--accept"]).envs(VARIABLES).env("RUST_LOG", "trace").output().unwrap();
+    assert!(output.status.success(), "{}", login::text(&output));
+    login::text(&output)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_secret_is_only_where_it_belongs() {
-    let issuer = Issuer::open();
-    let collector = Web::open(|_| web::Reply::json("{}"));
-    let fakes = [(); 4].map(|()| HttpFake::start(Profile::default()));
-    let folder = Folder::with(&config(&issuer, &fakes, &collector));
+    let world = World::open();
+    let config = world.config();
+    let folder = Folder::with(&config);
     folder.write("secret", FILE);
     folder.write("printed", COMMAND);
-    let mut serving = Serving::with(
-        &folder,
-        &[
-            ("RUST_LOG", "trace"),
-            ("STATE_KEY", STATE_KEY),
-            ("DESK_KEY", KEY),
-            ("OTLP_KEY", OTLP),
-            ("HEADER", HEADER),
-            ("CLIENT_SECRET", CLIENT_SECRET),
-            ("CHILD", CHILD),
-            ("GATEWAY_CANARY", ENVIRONMENT),
-        ],
-    );
-    let token = issuer.token(RESOURCE, "ann", "");
-    let signature = token.rsplit('.').next().unwrap().to_owned();
+    folder.write("aside", ASIDE);
+    let login = tokio::task::block_in_place(|| login::log_in_with(&folder, &VARIABLES));
+    assert!(login.status.success(), "{}", login::text(&login));
+    let mut serving = Serving::with(&folder, &VARIABLES);
+    let token = world.issuer.token(RESOURCE, "ann", "");
     serving.until("it has keys", async || serving.tools(&token).await.status == 200).await;
-    let answers = everything(&serving, &token).await;
+    let mut answers = visit::everything(&serving, &[KEY, &token, OPAQUE]).await;
+    let wrong = HttpClient::new(&serving.url, Speaks::modern()).unwrap();
+    let wrong = wrong.with_header("authorization", &format!("Bearer {WRONG}"));
+    answers += &wrong.request("1", "tools/list", "{}").await.unwrap().text;
+    let metrics = tokio::task::block_in_place(|| metrics(&serving));
+    let pinned = tokio::task::block_in_place(|| pin(&folder));
+    reload(&folder, &serving, &config).await;
     let children = children(serving.pid());
-    serving.until("spans arrive", async || !collector.asked().is_empty()).await;
+    serving.until("spans arrive", async || !world.collector.asked().is_empty()).await;
     serving.terminate();
-    let (log, audit) = (serving.log(), folder.read("audit.jsonl"));
-    assert!(log.contains("TRACE") && audit.contains(r#""tool":"child__echo""#), "all of it is on");
-    assert!(children.contains("fake-mcp"), "{children}");
     serving.until("it is all on stdout", async || serving.output().contains("child__echo")).await;
-    let spans: String = collector.asked().iter().map(|asked| asked.body.clone()).collect();
-    let heads: String = collector.asked().iter().map(|asked| asked.head.clone()).collect();
-    let asked = |of: &str| {
-        issuer
-            .web
-            .asked()
-            .iter()
-            .filter(|one| (one.path() == "/token") == (of == "token"))
-            .map(web::Asked::text)
-            .collect::<String>()
-    };
-    let seen = |fake: &HttpFake| format!("{:?}", fake.requests());
-    let places = [
-        ("log", log),
+    let mut places = vec![
+        ("log", serving.log()),
         ("stdout", serving.output()),
-        ("audit", audit),
+        ("audit", folder.read("audit.jsonl")),
         ("answers", answers),
+        ("metrics", metrics),
         ("children", children),
-        ("spans", spans),
-        ("collector", heads),
-        ("token", asked("token")),
-        ("issuer", asked("rest")),
-        ("header", seen(&fakes[0])),
-        ("file", seen(&fakes[1])),
-        ("command", seen(&fakes[2])),
-        ("exchange", seen(&fakes[3])),
+        ("login", login::text(&login)),
+        ("pin", pinned),
+        ("lock", folder.read("gateway.lock")),
     ];
-    check(&places, &signature);
+    places.extend(world.seen());
+    let place = |name: &str| &places.iter().find(|(own, _)| *own == name).unwrap().1;
+    for (name, part) in [
+        ("log", "TRACE"),
+        ("audit", r#""tool":"child__echo""#),
+        ("audit", r#""workflow":"twice""#),
+        ("children", "fake-mcp"),
+        ("answers", "authorization: Bearer [REDACTED]"),
+        ("answers", "and [REDACTED]"),
+        ("answers", "it is [REDACTED]"),
+        ("lock", "and [REDACTED]"),
+        ("spans", "child__echo"),
+    ] {
+        assert!(place(name).contains(part), "{part} is not in {name}: {}", place(name));
+    }
+    check(&places, &secrets(&world, &token));
 }
 
-/// Each secret with the one place where it belongs.
-fn check(places: &[(&str, String)], signature: &str) {
-    for (secret, belongs) in [
-        (KEY, None),
-        (COOKIE, None),
-        (STATE_KEY, None),
-        ("canary-wrong-0123456789", None),
-        (ENVIRONMENT, None),
-        (signature, Some("token")),
-        (CLIENT_SECRET, None),
-        (HEADER, Some("header")),
-        (FILE, Some("file")),
-        (COMMAND, Some("command")),
-        (CHILD, Some("children")),
-        (OTLP, Some("collector")),
-    ] {
+/// A secret, and the places where it has to be and may be.
+type Secret = (String, &'static [&'static str]);
+
+/// Each secret with the places where it belongs.
+fn secrets(world: &World, token: &str) -> Vec<Secret> {
+    let basic = |secret: &str| STANDARD.encode(format!("gateway:{secret}"));
+    let signature = token.rsplit('.').next().unwrap().to_owned();
+    let granted = world.issuer.granted();
+    assert!(granted.iter().any(|token| token.starts_with("renewed-")), "{granted:?}");
+    let at = |token: &str| -> &[&str] { if token.starts_with("for-") { &["exchange"] } else { &["d"] } };
+    let granted = granted.iter().map(|token| (token.clone(), at(token)));
+    let planted: [(&str, &[&str]); 18] = [
+        (KEY, &[]),
+        (METRICS_KEY, &[]),
+        (WRONG, &["introspection"]),
+        (COOKIE, &[]),
+        (STATE_KEY, &[]),
+        (STORE_KEY, &[]),
+        (ENVIRONMENT, &[]),
+        (ASIDE, &[]),
+        (CLIENT_SECRET, &[]),
+        (ASK, &[]),
+        (OPAQUE, &["introspection", "token"]),
+        (REFRESH, &["token"]),
+        (HEADER, &["header"]),
+        (FILE, &["file"]),
+        (COMMAND, &["command"]),
+        (CHILD, &["children"]),
+        (LOUD, &["children"]),
+        (OTLP, &["collector"]),
+    ];
+    let planted = planted.into_iter().map(|(secret, place)| (secret.to_owned(), place));
+    let made: [Secret; 3] =
+        [(signature, &["token"]), (basic(CLIENT_SECRET), &["token"]), (basic(ASK), &["introspection"])];
+    planted.chain(made).chain(granted).collect()
+}
+
+fn check(places: &[(&str, String)], secrets: &[Secret]) {
+    for (secret, belongs) in secrets {
         for (place, content) in places {
-            if let Some(at) = content.find(secret)
-                && belongs != Some(place)
+            if let Some(at) = content.find(secret.as_str())
+                && !belongs.contains(place)
             {
-                let around: String = content[at.saturating_sub(200)..].chars().take(300).collect();
-                panic!("{secret} is in {place}: {around}");
+                let (before, after) = content.split_at(at);
+                let before: Vec<_> = before.chars().rev().take(200).collect();
+                let before: String = before.into_iter().rev().collect();
+                let after: String = after.chars().take(100).collect();
+                panic!("{secret} is in {place}: {before}{after}");
             }
         }
         let is_there =
             |place: &str| places.iter().any(|(own, content)| *own == place && content.contains(secret));
-        assert!(belongs.is_none_or(is_there), "{secret} is not in {belongs:?}");
+        assert!(belongs.iter().all(|place| is_there(place)), "{secret} is not in {belongs:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn private_keys_of_certificates_are_nowhere() {
+    let folder = Folder::with("");
+    tls::copy(&folder, "server");
+    folder.write(
+        "gateway.toml",
+        &format!(
+            "listen = \"127.0.0.1:0\"\n[log]\nlevel = \"trace\"\n[audit]\nsink = \"file:audit.jsonl\"\n\
+             [tls]\ncertificate = \"own.pem\"\nkey = \"own.key\"\nclient_ca = \"{}\"\nreload = \"50ms\"\n{}",
+            tls::file("clients.pem").display(),
+            fake("d", &[])
+        ),
+    );
+    let mut serving = Serving::start(&folder);
+    let answers = tls::tools(serving.address(), Some("desk"), "").await;
+    assert_eq!(web::status(&answers), 200, "{answers} {}", serving.log());
+    let children = children(serving.pid());
+    let keys =
+        ["server", "desk"].map(|name| std::fs::read_to_string(tls::file(&format!("{name}.key"))).unwrap());
+    folder.write("own.key", &keys[0].replacen("-----BEGIN", "-----BEGUN", 1));
+    serving.logged("own.key", 1).await;
+    serving.terminate();
+    let places = [
+        ("log", serving.log()),
+        ("audit", folder.read("audit.jsonl")),
+        ("answers", answers),
+        ("children", children),
+    ];
+    let lines = keys.iter().flat_map(|key| key.lines()).filter(|line| !line.starts_with("--"));
+    let secrets: Vec<Secret> = lines.map(|line| (line.to_owned(), &[][..])).collect();
+    assert!(secrets.len() > 1);
+    check(&places, &secrets);
 }
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -17,6 +17,9 @@ use crate::web::{Asked, Reply, Web};
 /// The secret of the clients that prove themselves here.
 pub(crate) const CLIENT_SECRET: &str = "canary-client-secret-0123456789";
 
+/// What renews a token that a person has allowed.
+pub(crate) const REFRESH: &str = "canary-refresh";
+
 pub(crate) struct Issuer {
     pub(crate) web: Web,
     state: Arc<Mutex<State>>,
@@ -32,6 +35,7 @@ struct State {
     /// Parts of answers are replaced.
     replaced: Vec<(String, String)>,
     tokens: usize,
+    granted: Vec<String>,
     is_down: bool,
     /// With this code tokens are refused.
     refusal: Option<String>,
@@ -100,6 +104,11 @@ impl Issuer {
         self.state.lock().unwrap().opaque.remove(token);
     }
 
+    /// The access tokens that the token endpoint gave.
+    pub(crate) fn granted(&self) -> Vec<String> {
+        self.state.lock().unwrap().granted.clone()
+    }
+
     /// Forms that the token endpoint got.
     pub(crate) fn grants(&self) -> Vec<HashMap<String, String>> {
         self.web.asked_at("/token").iter().map(Asked::form).collect()
@@ -166,7 +175,12 @@ impl State {
             "refresh_token" => "renewed".to_owned(),
             _ => format!("for-{}", subject(form.get("subject_token").map_or("", String::as_str))),
         };
-        let refresh = if kind == "authorization_code" { r#","refresh_token":"canary-refresh""# } else { "" };
+        self.granted.push(format!("{token}-{number}"));
+        let refresh = if kind == "authorization_code" {
+            format!(r#","refresh_token":"{REFRESH}""#)
+        } else {
+            String::new()
+        };
         let exchanged = if form.contains_key("subject_token") {
             r#","issued_token_type":"urn:ietf:params:oauth:token-type:access_token""#
         } else {

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Shows a page to nobody: its URL is in a file then.
-const BROWSER: &str = r#"[login]
+pub(crate) const BROWSER: &str = r#"[login]
 command = ["sh", "-c", "printf %s \"$0\" > opened.new && mv opened.new opened"]
 "#;
 
@@ -53,7 +53,13 @@ fn config(fake: &HttpFake, auth: &str) -> String {
 
 /// `gatewayd login d`, with somebody at the browser who allows it.
 fn log_in(folder: &Folder) -> Output {
+    log_in_with(folder, &[])
+}
+
+/// The same with these variables.
+pub(crate) fn log_in_with(folder: &Folder, variables: &[(&str, &str)]) -> Output {
     let mut command = folder.command(&["login", "d"]);
+    command.envs(variables.iter().copied());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id();
     let opened = folder.path().join("opened");
@@ -71,7 +77,7 @@ fn log_in(folder: &Folder) -> Output {
     ended.join().unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 

@@ -9,5 +9,7 @@ mod login;
 mod oauth;
 mod outbound;
 mod process;
+#[path = "../gateway/secrets.rs"]
+mod secrets;
 mod tls;
 mod web;

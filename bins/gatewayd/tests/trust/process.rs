@@ -11,6 +11,8 @@ use std::{
 
 use gateway_testkit::client::{Answer, HttpClient, Speaks};
 
+use crate::secrets::{self, Secrets};
+
 /// Long enough for a machine that is busy; nothing here waits for it when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -54,12 +56,13 @@ impl Folder {
     }
 }
 
-/// `gatewayd serve`, killed when dropped.
+/// `gatewayd serve`, killed when dropped. Fails its test if it has told a secret of its configuration.
 pub(crate) struct Serving {
     child: Child,
     pub(crate) url: String,
     log: Arc<Mutex<String>>,
     output: Arc<Mutex<String>>,
+    secrets: Secrets,
 }
 
 impl Serving {
@@ -70,6 +73,10 @@ impl Serving {
     /// Starts it with these variables and waits until it listens.
     pub(crate) fn with(folder: &Folder, variables: &[(&str, &str)]) -> Self {
         let mut command = folder.command(&["serve", "--watch-interval", "50ms"]);
+        if let Some(level) = Secrets::log_level() {
+            command.env("RUST_LOG", level);
+        }
+        let secrets = Secrets::of(folder.path(), variables);
         command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
@@ -99,7 +106,7 @@ impl Serving {
                 log.push('\n');
             }
         });
-        Self { child, url, log, output }
+        Self { child, url, log, output, secrets }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -167,9 +174,14 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        let is_plain = self.url.starts_with("http:") && !std::thread::panicking();
+        let metrics = if is_plain { secrets::metrics(self.address()) } else { String::new() };
         // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
+        if !std::thread::panicking() {
+            self.secrets.look_for(&self.log(), &metrics);
+        }
     }
 }
 

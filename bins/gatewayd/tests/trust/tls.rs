@@ -25,7 +25,7 @@ use crate::{
     web,
 };
 
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/gateway-server/tests/edge/certs");
     Path::new(folder).join(name)
 }
@@ -60,7 +60,7 @@ async fn connect(address: SocketAddr, own: Option<&str>) -> io::Result<TlsStream
 }
 
 /// The list of tools as it is answered, head and body; empty if the connection is refused.
-async fn tools(address: SocketAddr, own: Option<&str>, fields: &str) -> String {
+pub(crate) async fn tools(address: SocketAddr, own: Option<&str>, fields: &str) -> String {
     let body = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"#,
         r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#
@@ -88,7 +88,7 @@ async fn shown(address: SocketAddr) -> Option<CertificateDer<'static>> {
     Some(stream.get_ref().1.peer_certificates()?.first()?.clone().into_owned())
 }
 
-fn copy(folder: &Folder, name: &str) {
+pub(crate) fn copy(folder: &Folder, name: &str) {
     for (kind, own) in [("key", "own.key"), ("pem", "own.pem")] {
         folder.write(own, &std::fs::read_to_string(file(&format!("{name}.{kind}"))).unwrap());
     }
