@@ -17,6 +17,7 @@ mod names;
 mod oversize;
 mod pattern;
 mod redactor;
+mod sieve;
 mod stage;
 mod strings;
 
