@@ -18,6 +18,7 @@ mod notices;
 mod oversize;
 mod pattern;
 mod redactor;
+mod sieve;
 mod stage;
 mod strings;
 
