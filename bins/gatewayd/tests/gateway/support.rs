@@ -69,21 +69,8 @@ impl Serving {
         Self::spawn(command, folder, arguments)
     }
 
-    /// The same, where files may have so many blocks of 512 bytes (or of 1 KiB, as the shell has it).
-    pub(crate) fn start_with_files_of(blocks: usize, folder: &Folder, arguments: &[&str]) -> Self {
-        let gatewayd = gatewayd();
-        let mut command = Command::new("/bin/sh");
-        command
-            .arg("-c")
-            .arg(format!("ulimit -f {blocks} && exec \"$0\" \"$@\""))
-            .arg(gatewayd.get_program());
-        for (name, _) in gatewayd.get_envs() {
-            command.env_remove(name);
-        }
-        Self::spawn(command, folder, arguments)
-    }
-
-    fn spawn(mut command: Command, folder: &Folder, arguments: &[&str]) -> Self {
+    /// The same, by a command that becomes the program.
+    pub(crate) fn spawn(mut command: Command, folder: &Folder, arguments: &[&str]) -> Self {
         let begun = Instant::now();
         command.arg("serve").arg("--listen").arg("127.0.0.1:0").args(arguments).current_dir(folder.0.path());
         let mut child =

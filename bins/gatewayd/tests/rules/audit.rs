@@ -1,6 +1,6 @@
 //! The record of calls: one line each, whatever came of them.
 
-use std::{os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
+use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command, time::Duration};
 
 use gateway_testkit::client::{HttpClient, Speaks, StdioClient};
 use serde_json::Value;
@@ -254,12 +254,23 @@ async fn files_are_rotated_and_nothing_is_lost_when_the_gateway_stops() {
     }
 }
 
+/// The program, whose files may have so many blocks of 512 bytes (or of 1 KiB, as the shell has it).
+fn with_files_of(blocks: usize) -> Command {
+    let gatewayd = gatewayd();
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!("ulimit -f {blocks} && exec \"$0\" \"$@\"")).arg(gatewayd.get_program());
+    for (name, _) in gatewayd.get_envs() {
+        command.env_remove(name);
+    }
+    command
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_may_not_grow_ends_nothing_and_no_record_is_lost() {
     const CALLS: usize = 60;
     let folder = Folder::with(&[fake("d", &[]), AUDIT.to_owned()].concat());
     let file = folder.file("audit.jsonl");
-    let mut serving = Serving::start_with_files_of(8, &folder, &["--no-watch"]);
+    let mut serving = Serving::spawn(with_files_of(8), &folder, &["--no-watch"]);
     let desk = at(&serving, "", Speaks::modern()).await;
     until("echo", &serving, async || has(&desk, "d__echo").await).await;
     for n in 0..CALLS {

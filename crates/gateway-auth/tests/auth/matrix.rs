@@ -451,7 +451,8 @@ fn cost(name: &str, verdict: &str) -> u64 {
         "key_unfit",
     ]
     .contains(&verdict);
-    u64::from(!is_public && !(verdict == "claim" && name.starts_with("iss ")))
+    let is_about_issuer = verdict == "claim" && name.starts_with("iss ");
+    u64::from(!is_public && !is_about_issuer)
 }
 
 #[tokio::test(start_paused = true)]
