@@ -8,14 +8,15 @@ use std::{
 
 use gateway_aggregate::{Effort, Owners, UriTemplate, mark_uri};
 use gateway_domain::{
-    Caller, CatalogEntry, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange, InternalError,
-    ListKind, ListRemark, NAMESPACE_SEPARATOR, OfferedTool, Origin, SessionKey, Tool, ToolRef, View,
+    Act, Caller, CatalogEntry, Decision, DownstreamFault, DownstreamName, DownstreamState, Error, Exchange,
+    InternalError, ListKind, ListRemark, NAMESPACE_SEPARATOR, OfferedTool, Origin, SessionKey, Tool, ToolRef,
+    View,
 };
 use tokio::{task::JoinSet, time::Instant};
 use tracing::Instrument;
 
 use crate::{
-    item::{Item, Items, fit_items},
+    item::{Item, Items, fit_items, prefixed},
     item_view::Shown,
     offer::{Offer, OfferedTools, Seeker},
     refresh, screen,
@@ -210,25 +211,34 @@ impl Shared {
         Some(content.map(|content| content.tool(whose.who().seeker(), whose.view, &name)))
     }
 
-    /// Whether a step or client finds a tool of a downstream that it may call.
-    pub(crate) async fn may_call_some(&self, whose: For<'_>, downstream: &DownstreamName) -> bool {
+    /// What the rules say of the tool that began something, by the name it has on `/mcp`. One that is not listed any more
+    /// is decided by its name, as a tool of which the worst is true.
+    pub(crate) async fn decide_begun(
+        &self,
+        whose: For<'_>,
+        downstream: &DownstreamName,
+        exposed: &str,
+    ) -> Decision {
         let who = whose.who();
         if self.rules.class(who.caller).is_none() {
-            return true;
+            return Decision::Allowed;
         }
         let Some(tracked) = self.source(downstream).filter(|tracked| tracked.source.enabled) else {
-            return false;
+            return Decision::DeniedByDefault;
         };
-        let may_call = |offered: &Arc<OfferedTool>| self.rules.of_tool(who, offered).is_allowed();
-        if !tracked.source.is_public {
+        let began = |offered: &&Arc<OfferedTool>| prefixed(downstream, offered.tool.name()) == exposed;
+        let by_list = |offered: &Arc<OfferedTool>| self.rules.of_tool(who, offered);
+        let decision = if tracked.source.is_public {
+            // What a workflow has begun its caller goes on with, though it is not shown the tool.
+            self.view(&View::Downstream(downstream.clone())).and_then(|views| {
+                let shown = views.tools.entries().map(|(_, offered)| offered);
+                shown.chain(views.tools.hidden()).find(began).map(by_list)
+            })
+        } else {
             let content = self.route(ListKind::Tools, &tracked, whose).await;
-            return content.is_ok_and(|content| content.tools_of(who.seeker()).any(may_call));
-        }
-        // What a workflow has begun its caller goes on with, though it is not shown the tool.
-        let views = self.view(&View::Downstream(downstream.clone()));
-        views.is_some_and(|views| {
-            views.tools.entries().map(|(_, offered)| offered).chain(views.tools.hidden()).any(may_call)
-        })
+            content.ok().and_then(|content| content.tools_of(who.seeker()).find(began).map(by_list))
+        };
+        decision.unwrap_or_else(|| self.rules.of_name(who, Act::Call, downstream, exposed))
     }
 
     /// The downstream of a private prompt and the prompt, whose list is read for this caller if need be.

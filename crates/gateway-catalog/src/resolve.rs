@@ -236,9 +236,14 @@ impl<D: Dispatcher + Sessions + 'static> Dispatcher for Resolve<D> {
                 let only = std::slice::from_ref(&downstream);
                 self.check_scopes(whose, act_of(&own), (only, &own), exposed.as_deref())?;
                 let words = self.words(view, &call, &downstream, subject, &own);
+                let begins = exposed.filter(|_| matches!(own, Subject::Tool { .. }));
                 call.target = Target::Downstream { downstream, subject: own };
                 follows(&call)?;
                 let outcome = self.inner.dispatch(call).await?;
+                let outcome = match begins {
+                    Some(tool) => outcome.begun_by(&tool),
+                    None => outcome,
+                };
                 Ok(match words {
                     Some(words) => words.put(outcome),
                     None => outcome,

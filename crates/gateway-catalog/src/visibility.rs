@@ -109,10 +109,21 @@ impl Rules {
         self.restricted(who, || self.decider.decide(caller, &access))
     }
 
+    /// Something of which no more is known than its name.
+    pub(crate) fn of_name(
+        &self,
+        who: Who<'_>,
+        act: Act,
+        downstream: &DownstreamName,
+        name: &str,
+    ) -> Decision {
+        self.restricted(who, || self.ask(who, act, name, downstream))
+    }
+
     /// Whether the rules allow, by its name alone, what may not be there: whoever they do not is told nothing of it,
     /// not even why it cannot be found.
     pub(crate) fn allow_name(&self, who: Who<'_>, act: Act, downstream: &DownstreamName, name: &str) -> bool {
-        self.restricted(who, || self.ask(who, act, name, downstream)).is_allowed()
+        self.of_name(who, act, downstream, name).is_allowed()
     }
 
     /// Whether they allow everything of a downstream, as a pattern after its prefix does.

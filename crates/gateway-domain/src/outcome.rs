@@ -28,6 +28,15 @@ impl Outcome {
         }
         self
     }
+
+    /// The same, if it is a task said to be begun by the tool that `/mcp` shows by this name.
+    #[must_use]
+    pub fn begun_by(mut self, tool: &str) -> Self {
+        if let Self::Task(task) = &mut self {
+            task.tool = Some(tool.into());
+        }
+        self
+    }
 }
 
 /// Who asks something of a client during a call.
@@ -104,6 +113,8 @@ pub struct FollowUp {
 pub struct TaskHandle {
     /// Who runs it. Set by whoever knows it, before the outcome reaches the edge.
     pub downstream: Option<DownstreamName>,
+    /// The tool that began it, by its name on `/mcp`. Set by whoever knows it; `None`: nobody does.
+    pub tool: Option<Arc<str>>,
     /// The flat task object, `taskId` as the downstream gave it.
     pub object: RawObject,
 }

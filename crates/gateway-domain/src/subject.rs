@@ -33,6 +33,8 @@ pub enum Subject {
         id: Arc<str>,
         /// Which of them.
         act: TaskAct,
+        /// The tool that began it, by its name on `/mcp`; `None`: nobody knows.
+        tool: Option<Arc<str>>,
     },
     /// Any other method; nothing of its params is routed on (a view of one downstream only).
     Other {

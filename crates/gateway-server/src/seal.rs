@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -45,9 +46,10 @@ impl Binding {
         binding
     }
 
-    /// Of a task: its caller may name it in any request.
+    /// Of a task: its caller may name it in any request. What was sealed as `t` names no tool, so that nobody could tell
+    /// who may go on with it; it is not read any more.
     pub(crate) fn task(caller: &Caller) -> Self {
-        Self::of(b't', caller)
+        Self::of(b'k', caller)
     }
 
     /// Of a place in a list: its caller may ask for it on the same path.
@@ -90,6 +92,17 @@ pub(crate) struct Opened {
     /// Who asked; nobody, if the call is made afresh.
     pub(crate) asker: Option<Asker>,
     pub(crate) state: State,
+}
+
+/// What a task's id for a client says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenedTask {
+    /// Who runs it.
+    pub(crate) downstream: DownstreamName,
+    /// The tool that began it, by its name on `/mcp`; `None`: nobody knew.
+    pub(crate) tool: Option<Arc<str>>,
+    /// What its downstream calls it.
+    pub(crate) id: Arc<str>,
 }
 
 impl Seal {
@@ -174,23 +187,24 @@ impl Seal {
         };
         let mut plain = Vec::new();
         push(&mut plain, downstream.as_str().as_bytes());
+        push(&mut plain, task.tool.as_deref().unwrap_or_default().as_bytes());
         plain.extend_from_slice(id.as_bytes());
         self.seal(plain, &Binding::task(caller))
     }
 
-    /// The downstream that runs a task, and what it calls it.
+    /// What a client's id of a task says.
     ///
     /// # Errors
     /// [`CallerError::UnknownTask`].
-    pub(crate) fn open_task(
-        &self,
-        id: &str,
-        caller: &Caller,
-    ) -> Result<(DownstreamName, String), CallerError> {
+    pub(crate) fn open_task(&self, id: &str, caller: &Caller) -> Result<OpenedTask, CallerError> {
         let read = || {
             let plain = self.open(id, &Binding::task(caller))?;
-            let (downstream, inner) = pull(&plain)?;
-            Some((named(downstream)?, std::str::from_utf8(inner).ok()?.to_owned()))
+            let (downstream, rest) = pull(&plain)?;
+            let (tool, id) = pull(rest)?;
+            let text = |bytes| std::str::from_utf8(bytes).ok().map(Arc::<str>::from);
+            let tool = text(tool)?;
+            let tool = (!tool.is_empty()).then_some(tool);
+            Some(OpenedTask { downstream: named(downstream)?, tool, id: text(id)? })
         };
         read().ok_or(CallerError::UnknownTask)
     }

@@ -63,8 +63,9 @@ impl<D> Resolve<D> {
                 let unknown = CallerError::UnknownMethod { method: method.to_string() };
                 (rules.of_other(whose.who(), downstream, method), unknown.into())
             }
-            Subject::Task { .. } => {
-                (self.decide_task(whose, downstream).await, CallerError::UnknownTask.into())
+            Subject::Task { tool, .. } => {
+                let decision = self.decide_task(whose, downstream, tool.as_deref()).await;
+                (decision, CallerError::UnknownTask.into())
             }
             // By their names.
             Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Completion(Reference::Prompt(_)) => {
@@ -87,11 +88,14 @@ impl<D> Resolve<D> {
         self.check_scopes(whose, act_of(subject), (std::slice::from_ref(downstream), subject), None)
     }
 
-    /// A task does not say which tool it is of: it is its caller's as long as that may call any.
-    async fn decide_task(&self, whose: For<'_>, downstream: &DownstreamName) -> Decision {
-        match self.catalog.shared.may_call_some(whose, downstream).await {
-            true => Decision::Allowed,
-            false => Decision::DeniedByDefault,
+    /// A task is its caller's as long as that may call the tool that began it. If nobody knows which that was, it is
+    /// theirs alone who may do everything.
+    async fn decide_task(&self, whose: For<'_>, downstream: &DownstreamName, tool: Option<&str>) -> Decision {
+        let shared = &self.catalog.shared;
+        match tool {
+            Some(tool) => shared.decide_begun(whose, downstream, tool).await,
+            None if shared.rules.class(whose.caller).is_none() => Decision::Allowed,
+            None => Decision::DeniedByDefault,
         }
     }
 

@@ -40,8 +40,8 @@ pub(super) fn act_of(subject: &Subject) -> Act {
     }
 }
 
-/// By which names a rule may know it. A task does not say which tool it is of: it needs what all of the downstream
-/// does.
+/// By which names a rule may know it. A task needs what the tool that began it does; if nobody knows which that was, what
+/// all of the downstream does.
 fn names_of(downstream: &DownstreamName, own: &Subject) -> Vec<String> {
     match own {
         Subject::Tool { name, .. }
@@ -51,7 +51,8 @@ fn names_of(downstream: &DownstreamName, own: &Subject) -> Vec<String> {
             let marked = mark_uri(downstream.as_str(), uri);
             [uri.to_string(), prefixed(downstream, uri)].into_iter().chain(marked).collect()
         }
-        Subject::Task { .. } => vec![format!("{downstream}{NAMESPACE_SEPARATOR}")],
+        Subject::Task { tool: Some(tool), .. } => vec![tool.to_string()],
+        Subject::Task { tool: None, .. } => vec![format!("{downstream}{NAMESPACE_SEPARATOR}")],
         Subject::Other { method } => vec![method.to_string(), prefixed(downstream, method)],
     }
 }

@@ -339,7 +339,9 @@ async fn a_step_finds_what_its_caller_may_reach_through_workflows_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn tasks_and_unknown_methods_are_theirs_who_may_have_them() {
-    let task = || Subject::Task { id: "t".into(), act: TaskAct::Get };
+    let task_of =
+        |tool: Option<&str>| Subject::Task { id: "t".into(), act: TaskAct::Get, tool: tool.map(Into::into) };
+    let task = || task_of(Some("d__open"));
     let other = || Subject::Other { method: "x/y".into() };
     for is_public in [true, false] {
         let rules = Words::of(&["allow other x/*", "allow tools/call d__open"]);
@@ -352,10 +354,27 @@ async fn tasks_and_unknown_methods_are_theirs_who_may_have_them() {
             let given = Call { target: given.clone(), ..call_of(&user(), View::All, task()) };
             [call_of(&user(), view("d"), task()), call_of(&user(), view("d"), other()), given]
         };
+        let going_on = |caller: &Caller, tool| {
+            let target = Target::Downstream { downstream: name("d"), subject: task_of(tool) };
+            resolve.dispatch(Call { target, ..call_of(caller, View::All, task_of(tool)) })
+        };
         for call in calls() {
             resolve.dispatch(call).await.unwrap();
         }
         assert_eq!(world.heard().len(), 3);
+        // Another tool of the same downstream is another matter, as is one that nobody knows.
+        for tool in [Some("d__shut"), Some("d__gone"), None] {
+            let refused = going_on(&user(), tool).await.map(drop);
+            assert_eq!(refused, Err(CallerError::UnknownTask.into()), "{tool:?}");
+            assert!(going_on(&root(), tool).await.is_ok(), "{tool:?}");
+        }
+        assert_eq!(world.heard().len(), 3);
+        // One that is not listed any more goes by its name, and the rules are those of now.
+        rules.say(&["allow tools/call d__gone", "deny tools/call d__open"]);
+        assert!(going_on(&user(), Some("d__gone")).await.is_ok());
+        let denied = going_on(&user(), Some("d__open")).await.map(drop);
+        assert_eq!(denied, Err(CallerError::UnknownTask.into()));
+        world.heard();
         rules.say(&["allow tools/call e__*", "allow prompts/get *"]);
         let unknown_method = CallerError::UnknownMethod { method: "x/y".into() };
         let errors = [CallerError::UnknownTask, unknown_method, CallerError::UnknownTask];

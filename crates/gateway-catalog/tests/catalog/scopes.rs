@@ -52,7 +52,7 @@ async fn by_whatever_name_something_is_called_it_needs_its_scopes() {
     scene.catalog.settled(ms(100)).await;
     let prompt_of = |name: &str| Subject::Completion(Reference::Prompt(name.into()));
     let desk = || View::Profile(name("desk"));
-    let task = || Subject::Task { id: "t".into(), act: TaskAct::Get };
+    let task = || Subject::Task { id: "t".into(), act: TaskAct::Get, tool: None };
     let other = || Subject::Other { method: "x/y".into() };
     for (locks, act, on, subject) in [
         ("d__open", Act::Call, View::All, Subject::tool("d__open")),
@@ -102,7 +102,7 @@ async fn what_goes_on_needs_its_scopes_again() {
         responses: RawObject::empty(),
         state: State::Afresh,
     };
-    let task = Subject::Task { id: "t".into(), act: TaskAct::Get };
+    let task = Subject::Task { id: "t".into(), act: TaskAct::Get, tool: None };
     let given = Target::Downstream { downstream: name("d"), subject: task.clone() };
     for (locks, call) in [
         (

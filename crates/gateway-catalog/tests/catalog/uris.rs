@@ -363,7 +363,7 @@ async fn a_prompt_on_a_list_that_cannot_be_read_is_the_downstreams_to_know() {
 #[tokio::test(start_paused = true)]
 async fn what_is_the_downstreams_own_goes_there_by_its_own_path_only() {
     let scene = Scene::start([("d", Script::tools(&["t"]))]);
-    let task = Subject::Task { id: "1".into(), act: TaskAct::Get };
+    let task = Subject::Task { id: "1".into(), act: TaskAct::Get, tool: None };
     let other = Subject::Other { method: "x/y".into() };
     for (subject, refused) in
         [(task, CallerError::UnknownTask), (other, CallerError::UnknownMethod { method: "x/y".into() })]
@@ -584,4 +584,18 @@ async fn only_so_many_are_asked_at_the_same_time() {
     assert_eq!(answer, Err(CallerError::UnknownResource { uri: "free:1".into() }.into()));
     assert_eq!(world.heard().len(), 5, "all in the end");
     assert!(scene.catalog.has_view(&View::All));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_says_which_tool_began_it_by_its_name_on_mcp() {
+    let scene = Scene::start([("d", Script::tools(&["t"]))]);
+    let object = RawObject::parse(r#"{"taskId":"1"}"#).unwrap();
+    let task = gateway_domain::TaskHandle { downstream: None, tool: None, object };
+    for (on, tool) in [(View::All, "d__t"), (view("d"), "t")] {
+        let world = World { answers: vec![("d", Ok(Outcome::Task(task.clone())))], ..World::default() };
+        let resolve = Resolve::new(scene.catalog.clone(), world);
+        let answer = resolve.dispatch(call(on, Subject::tool(tool))).await;
+        let Ok(Outcome::Task(begun)) = answer else { panic!("{answer:?}") };
+        assert_eq!(begun.tool.as_deref(), Some("d__t"), "{tool}");
+    }
 }

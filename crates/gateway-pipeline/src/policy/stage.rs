@@ -14,8 +14,9 @@ use gateway_domain::{
 ///
 /// What is resolved passes if the notes say that it was allowed when it was looked up by the name it has on `/mcp`.
 /// If nothing was decided by then it is decided here, by `DOWNSTREAM__NAME` and as a tool of which the worst is true:
-/// so nothing passes undecided. What is not resolved is a workflow's, and is decided by its name. A task, of which
-/// the tool is not known any more, goes on as long as no rule denies all tools of its downstream.
+/// so nothing passes undecided. What is not resolved is a workflow's, and is decided by its name. A task is
+/// as the tool that began it. Where nobody knows that tool, this stage stops it if a rule denies all tools of its
+/// downstream.
 ///
 /// Around a [`Dispatcher`] it is one, and so with [`Subscriptions`] and [`Sessions`]. Cancel-safe as they are: it
 /// waits for nothing else.
@@ -36,7 +37,7 @@ impl<D> PolicyStage<D> {
             return decision;
         }
         let decision = match (wanted.subject, wanted.decided_by(self.decider.as_ref(), caller)) {
-            (Subject::Task { .. }, Decision::DeniedByDefault) => Decision::Allowed,
+            (Subject::Task { tool: None, .. }, Decision::DeniedByDefault) => Decision::Allowed,
             (_, decision) => decision,
         };
         notes.decided(decision);
@@ -125,9 +126,9 @@ impl<'a> Wanted<'a> {
         Self { subject, downstream, is_exposed, is_watched, origin: None }
     }
 
-    /// Whether it was looked up by its name on `/mcp`. A task has none.
+    /// Whether it was looked up by its name on `/mcp`. A task may have none.
     fn is_resolved(&self) -> bool {
-        !self.is_exposed && !matches!(self.subject, Subject::Task { .. })
+        !self.is_exposed && !matches!(self.subject, Subject::Task { tool: None, .. })
     }
 
     fn decided_by(&self, decider: &dyn Decider, caller: &Caller) -> Decision {
@@ -138,14 +139,14 @@ impl<'a> Wanted<'a> {
             Subject::Resource { uri } => (Act::Read, &**uri),
             Subject::Completion(Reference::Prompt(name)) => (Act::Complete, &**name),
             Subject::Completion(Reference::Resource(uri)) => (Act::Complete, &**uri),
-            Subject::Task { .. } => (Act::Call, ""),
+            Subject::Task { tool, .. } => (Act::Call, tool.as_deref().unwrap_or_default()),
             Subject::Other { method } => (Act::Other, &**method),
         };
         let name = match self.downstream {
             Some(downstream) if self.has_prefix() => ToolRef::new(downstream.as_str(), own).to_string(),
             _ => own.to_owned(),
         };
-        let tool = matches!(self.subject, Subject::Task { .. }).then_some(&*HARMLESS);
+        let tool = matches!(self.subject, Subject::Task { tool: None, .. }).then_some(&*HARMLESS);
         let access = Access { act, name: &name, downstream: self.downstream, tool, origin: self.origin };
         decider.decide(caller, &access)
     }
@@ -153,9 +154,9 @@ impl<'a> Wanted<'a> {
     /// Whether its name on `/mcp` has the downstream in front.
     fn has_prefix(&self) -> bool {
         match self.subject {
-            Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Task { .. } => true,
+            Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Task { tool: None, .. } => true,
             Subject::Completion(reference) => matches!(reference, Reference::Prompt(_)),
-            Subject::Resource { .. } | Subject::Other { .. } => false,
+            Subject::Task { tool: Some(_), .. } | Subject::Resource { .. } | Subject::Other { .. } => false,
         }
     }
 }

@@ -36,7 +36,7 @@ pub fn outcome(era: Era, answer: Answer) -> Result<Outcome, Nonsense> {
             requests: result.get_object("inputRequests"),
             state: result.get("requestState").map_or(State::None, State::Own),
         })),
-        Some("task") => Ok(Outcome::Task(TaskHandle { downstream: None, object: result })),
+        Some("task") => Ok(Outcome::Task(TaskHandle { downstream: None, tool: None, object: result })),
         other => Err(Nonsense { reason: format!("unknown resultType {:?}", other.unwrap_or_default()) }),
     }
 }

@@ -222,7 +222,7 @@ mod tests {
             ),
             (
                 Revision::V2026_07_28,
-                Subject::Task { id: "y".into(), act: TaskAct::Update },
+                Subject::Task { id: "y".into(), act: TaskAct::Update, tool: None },
                 "tasks/update",
                 r#""taskId":"y""#,
                 &all[..1],

@@ -43,7 +43,7 @@ pub fn result(
             edit = edit.set("ttlMs", b"0");
         }
     }
-    if let Subject::Task { id, act: TaskAct::Get } = subject {
+    if let Subject::Task { id, act: TaskAct::Get, .. } = subject {
         edit = edit.set("taskId", RawJson::string(id).as_bytes());
     }
     let body = edit.finish();
@@ -109,7 +109,7 @@ mod tests {
         let name = r#""io.modelcontextprotocol/serverInfo":{"name":"g","title":"G","version":"1"}"#;
         let tool = Subject::tool("t");
         let read = Subject::Resource { uri: "a:b".into() };
-        let get = Subject::Task { id: "sealed".into(), act: TaskAct::Get };
+        let get = Subject::Task { id: "sealed".into(), act: TaskAct::Get, tool: None };
         for (subject, given, expected) in [
             (&tool, "{}", format!(r#"{{"resultType":"complete","_meta":{{{name}}}}}"#)),
             (&tool, "{ }", format!(r#"{{ "resultType":"complete","_meta":{{{name}}}}}"#)),

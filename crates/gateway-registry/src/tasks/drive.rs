@@ -219,7 +219,7 @@ impl Runner {
         if let Some(responses) = responses {
             params.object = spliced(params.object.edit().set("inputResponses", responses.as_str()).finish())?;
         }
-        self.session.call(&Subject::Task { id, act }, &params, exchange).await
+        self.session.call(&Subject::Task { id, act, tool: None }, &params, exchange).await
     }
 
     /// Goes on with the answers to what was asked.
@@ -306,7 +306,7 @@ async fn give_up(session: Arc<dyn DownstreamSession>, dialect: Dialect, id: Arc<
             Dialect::Legacy => legacy(&session, "tasks/cancel", &id, &quiet(Era::Legacy)).await,
             Dialect::Modern => {
                 let (params, exchange) = (params(&id)?, declaring_tasks(&quiet(Era::Modern))?);
-                let subject = Subject::Task { id: id.clone(), act: TaskAct::Cancel };
+                let subject = Subject::Task { id: id.clone(), act: TaskAct::Cancel, tool: None };
                 session.call(&subject, &params, &exchange).await
             }
         }

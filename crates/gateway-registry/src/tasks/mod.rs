@@ -35,7 +35,7 @@ pub(crate) async fn call(
     let desk = || client.zip(link.held()).map(|(client, held)| Desk::new(errand, client, held));
     match (session.peer().era, errand.subject()) {
         (Era::Legacy, _) if errand.is_modern_follow_up() => Err(CallerError::UnknownState.into()),
-        (Era::Legacy, Subject::Task { id, act }) => match desk() {
+        (Era::Legacy, Subject::Task { id, act, .. }) => match desk() {
             Some(desk) => Box::pin(desk.act(id, *act, errand.params())).await,
             // Nobody was ever given a task of a session that is not its own.
             None => Err(CallerError::UnknownTask.into()),

@@ -408,7 +408,7 @@ impl Creation {
             (Some(offer), Some(id)) => {
                 offer.remember(id);
                 let object = fields::flat(&task, "task", &[])?;
-                Ok(Outcome::Task(TaskHandle { downstream: None, object }))
+                Ok(Outcome::Task(TaskHandle { downstream: None, tool: None, object }))
             }
             _ => self.runner.begin(task, exchange).await,
         }

@@ -98,7 +98,7 @@ pub(crate) fn create(session: &FakeSession, params: &Params, exchange: &Exchange
         Era::Modern => {
             let fields = tasks.fields(["ttlMs", "pollIntervalMs"]);
             let object = RawObject::parse(format!(r#"{{"resultType":"task",{fields}}}"#)).unwrap();
-            Outcome::Task(TaskHandle { downstream: None, object })
+            Outcome::Task(TaskHandle { downstream: None, tool: None, object })
         }
     }
 }
@@ -173,6 +173,7 @@ fn modern(session: &FakeSession, act: TaskAct, params: &Params) -> Outcome {
                 let object = format!(r#"{{"resultType":"task",{fields}{more}}}"#);
                 return Outcome::Task(TaskHandle {
                     downstream: None,
+                    tool: None,
                     object: RawObject::parse(object).unwrap(),
                 });
             }

@@ -31,7 +31,7 @@ fn required(client: &Client) -> Call {
 
 async fn about(manager: &Manager, client: &Client, id: &str, act: TaskAct, more: &str) -> Outcome {
     let mut call = client.to("fake", "task");
-    let subject = Subject::Task { id: id.into(), act };
+    let subject = Subject::Task { id: id.into(), act, tool: None };
     call.target = Target::Downstream { downstream: name("fake"), subject };
     call.params.object = RawObject::parse(format!(r#"{{"taskId":"{id}"{more}}}"#)).unwrap();
     manager.dispatch(call).await.unwrap()
@@ -50,7 +50,7 @@ fn complete(outcome: Outcome) -> RawObject {
 
 async fn create(manager: &Manager, client: &Client) -> RawObject {
     match manager.dispatch(required(client)).await.unwrap() {
-        Outcome::Task(TaskHandle { downstream, object }) => {
+        Outcome::Task(TaskHandle { downstream, object, .. }) => {
             assert_eq!(downstream, Some(name("fake")));
             object
         }

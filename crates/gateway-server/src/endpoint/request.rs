@@ -319,7 +319,7 @@ fn subject(method: &str, params: &Params) -> Result<Subject, CallerError> {
         Some(arguments) if arguments.kind() != JsonKind::Object => invalid("`arguments` is not an object"),
         _ => Ok(()),
     };
-    let task = |act| Ok(Subject::Task { id: text("taskId", URI_LIMIT)?, act });
+    let task = |act| Ok(Subject::Task { id: text("taskId", URI_LIMIT)?, act, tool: None });
     match method {
         method::TOOLS_CALL => {
             let name = text("name", NAME_LIMIT)?;

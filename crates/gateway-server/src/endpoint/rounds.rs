@@ -49,7 +49,7 @@ impl Round {
         // What a task asks is answered with `tasks/update`, in the session that runs it.
         let is_task = matches!(subject, Subject::Task { .. });
         match subject {
-            Subject::Task { id, act } => call.target = task::target(visit, id, *act, round.has_tasks())?,
+            Subject::Task { id, act, .. } => call.target = task::target(visit, id, *act, round.has_tasks())?,
             Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Resource { .. } => {
                 call.follow_up = round.follow_up(visit, &mut call.params).map_err(Unfit::Params)?;
             }

@@ -1,10 +1,11 @@
-//! The Tasks extension towards clients (protocol.md §15.2): ids are sealed, and say who runs a task.
+//! The Tasks extension towards clients (protocol.md §15.2): ids are sealed, and say who runs a task and
+//! which tool began it.
 
 use gateway_domain::{CallerError, Error, RawJson, Subject, Target, TaskAct, TaskHandle, View};
 use gateway_protocol::{RequestId, meta};
 
 use super::{Answer, Visit, answer::extended, request::Unfit};
-use crate::rescue::Refusal;
+use crate::{rescue::Refusal, seal::OpenedTask};
 
 /// What a client has to declare for tasks.
 pub(crate) fn required() -> CallerError {
@@ -22,10 +23,10 @@ pub(super) fn target(visit: &Visit, id: &str, act: TaskAct, declared: bool) -> R
         return Err(Unfit::Params(required()));
     }
     let opened = visit.rules.seal.open_task(id, &visit.principal.caller).map_err(Unfit::Params)?;
-    let (downstream, inner) = opened;
+    let OpenedTask { downstream, tool, id } = opened;
     match &visit.view {
         View::Downstream(name) if *name != downstream => Err(Unfit::Params(CallerError::UnknownTask)),
-        _ => Ok(Target::Downstream { downstream, subject: Subject::Task { id: inner.into(), act } }),
+        _ => Ok(Target::Downstream { downstream, subject: Subject::Task { id, act, tool } }),
     }
 }
 

@@ -96,12 +96,30 @@ fn a_state_is_good_for_its_caller_and_request_only_and_for_a_time() {
 fn a_task_is_its_callers() {
     let seal = Seal::new(None);
     let object = RawObject::parse(r#"{"taskId":"t 1"}"#).unwrap();
-    let (desk, task) = (Caller::client("desk"), TaskHandle { downstream: Some(files()), object });
+    let (desk, downstream) = (Caller::client("desk"), Some(files()));
+    let nobodys = TaskHandle { downstream, tool: None, object };
+    let task = TaskHandle { tool: Some("files__read".into()), ..nobodys.clone() };
+    for task in [&nobodys, &task] {
+        let opened = seal.open_task(&seal.task(task, &desk).unwrap(), &desk).unwrap();
+        let expected = OpenedTask { downstream: files(), tool: task.tool.clone(), id: "t 1".into() };
+        assert_eq!(opened, expected);
+    }
     let id = seal.task(&task, &desk).unwrap();
-    assert_eq!(seal.open_task(&id, &desk).unwrap(), (files(), "t 1".to_owned()));
     for (id, caller) in [(id.as_str(), Caller::client("lab")), ("t 1", desk.clone()), ("", desk)] {
         assert_eq!(seal.open_task(id, &caller).unwrap_err(), CallerError::UnknownTask);
     }
+}
+
+#[test]
+fn a_task_of_an_unknown_tool_that_was_sealed_before_is_unknown() {
+    let (seal, desk) = (Seal::new(None), Caller::client("desk"));
+    let mut plain = Vec::new();
+    push(&mut plain, b"files");
+    // It would be read as the length of a tool's name.
+    plain.extend_from_slice(b"\0\0\0\0\0\0\0\0t 1");
+    let id = seal.seal(plain.clone(), &Binding::of(b't', &desk)).unwrap();
+    assert_eq!(seal.open_task(&id, &desk).unwrap_err(), CallerError::UnknownTask);
+    assert!(seal.open_task(&seal.seal(plain, &Binding::task(&desk)).unwrap(), &desk).is_ok());
 }
 
 #[test]

@@ -244,7 +244,7 @@ async fn a_task_has_a_sealed_id_that_leads_to_whoever_runs_it() {
     let server = start(|_| {}).await;
     let task = || {
         let object = object(r#"{"resultType":"task","taskId":"inner","status":"working","ttlMs":1.0}"#);
-        Outcome::Task(TaskHandle { downstream: Some(files()), object })
+        Outcome::Task(TaskHandle { downstream: Some(files()), tool: Some("files__x".into()), object })
     };
     server.script([task()]);
     let begun = server.ask("tools/call", r#""name":"files__x""#, ALL).await;
@@ -264,7 +264,10 @@ async fn a_task_has_a_sealed_id_that_leads_to_whoever_runs_it() {
         let call = server.world.asked.lock().unwrap().pop().unwrap();
         let Target::Downstream { downstream, subject } = call.target else { panic!("{:?}", call.target) };
         assert_eq!(downstream, files());
-        assert_eq!(format!("{subject:?}"), format!(r#"Task {{ id: "inner", act: {act} }}"#));
+        assert_eq!(
+            format!("{subject:?}"),
+            format!(r#"Task {{ id: "inner", act: {act}, tool: Some("files__x") }}"#)
+        );
         assert!(call.params.object.contains("inputResponses"));
 
         for (id, capabilities, status, code) in

@@ -600,7 +600,7 @@ async fn states_and_tasks_of_one_user_are_nothing_to_another() {
     let call = r#""name":"files__x""#;
     let state = at("ann", "/mcp", "tools/call", call).await.result_member("requestState").unwrap();
     let task = object(r#"{"resultType":"task","taskId":"inner","status":"working"}"#);
-    script(Outcome::Task(TaskHandle { downstream: Some(files()), object: task }));
+    script(Outcome::Task(TaskHandle { downstream: Some(files()), tool: None, object: task }));
     let task = at("ann", "/mcp", "tools/call", call).await.result_member("taskId").unwrap();
     server.world.asked.lock().unwrap().clear();
     let answered = |state: &str| {

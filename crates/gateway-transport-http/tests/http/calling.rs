@@ -117,7 +117,7 @@ async fn each_modern_request_names_its_method_and_what_it_is_about() {
         (Subject::Prompt { name: "p".into() }, "prompts/get", Some("p")),
         (Subject::Resource { uri: "a:é".into() }, "resources/read", Some("=?base64?YTrDqQ==?=")),
         (Subject::Completion(Reference::Prompt("p".into())), "completion/complete", None),
-        (Subject::Task { id: "i".into(), act: TaskAct::Update }, "tasks/update", Some("i")),
+        (Subject::Task { id: "i".into(), act: TaskAct::Update, tool: None }, "tasks/update", Some("i")),
         (other("tasks/get"), "tasks/get", Some("own")),
         (other("a.b/c"), "a.b/c", None),
     ] {

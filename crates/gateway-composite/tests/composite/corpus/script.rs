@@ -203,9 +203,11 @@ fn give(acts: &Acts, answer: &RawObject, arguments: &RawJson) -> Result<Outcome,
         "text" => result(format!(r#"{{"content":[{{"type":"text","text":{value}}}]}}"#)),
         "fails" => result(format!(r#"{{"content":[{{"type":"text","text":{value}}}],"isError":true}}"#)),
         "peer" => Ok(Outcome::Failed(PeerError::new(RawObject::try_from(value).unwrap()).unwrap())),
-        "task" => {
-            Ok(Outcome::Task(TaskHandle { downstream: None, object: RawObject::try_from(value).unwrap() }))
-        }
+        "task" => Ok(Outcome::Task(TaskHandle {
+            downstream: None,
+            tool: None,
+            object: RawObject::try_from(value).unwrap(),
+        })),
         "asks" => asks(Some(RawObject::try_from(value).unwrap())),
         "again" => asks(None),
         "unreachable" => {

@@ -132,9 +132,9 @@ async fn a_record_names_what_the_client_named() {
         (Subject::Resource { uri: "file:///x".into() }, r#""file:///x" "resources/read""#),
         (Subject::Completion(Reference::Prompt(name())), r#""n" "completion/complete""#),
         (Subject::Completion(Reference::Resource(name())), r#""n" "completion/complete""#),
-        (Subject::Task { id: name(), act: TaskAct::Get }, r#"null "tasks/get""#),
-        (Subject::Task { id: name(), act: TaskAct::Update }, r#"null "tasks/update""#),
-        (Subject::Task { id: name(), act: TaskAct::Cancel }, r#"null "tasks/cancel""#),
+        (Subject::Task { id: name(), act: TaskAct::Get, tool: None }, r#"null "tasks/get""#),
+        (Subject::Task { id: name(), act: TaskAct::Update, tool: None }, r#"null "tasks/update""#),
+        (Subject::Task { id: name(), act: TaskAct::Cancel, tool: None }, r#"null "tasks/cancel""#),
         (Subject::Other { method: "x/y".into() }, r#"null "x/y""#),
     ];
     for (subject, expected) in rows {

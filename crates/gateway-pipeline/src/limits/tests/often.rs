@@ -172,7 +172,7 @@ async fn steps_of_workflows_count_for_the_caller() {
 
 #[tokio::test(start_paused = true)]
 async fn looks_at_tasks_count_apart() {
-    let task = |act| call("ann", "d", Subject::Task { id: "1".into(), act });
+    let task = |act| call("ann", "d", Subject::Task { id: "1".into(), act, tool: None });
     let one = || Limit::of(rate(0.01, 1));
     let rig =
         Rig::new(rates(Rates { caller: one(), downstream: one(), task_polls: one(), ..Rates::default() }));
@@ -184,7 +184,10 @@ async fn looks_at_tasks_count_apart() {
         rig.call(task(TaskAct::Update)).await,
         Err(CallerError::RateLimited { of: "of this caller", .. })
     ));
-    assert_eq!(rig.call(call("bob", "e", Subject::Task { id: "1".into(), act: TaskAct::Get })).await, Ok(()));
+    assert_eq!(
+        rig.call(call("bob", "e", Subject::Task { id: "1".into(), act: TaskAct::Get, tool: None })).await,
+        Ok(())
+    );
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn resource(uri: &str) -> Subject {
 }
 
 fn task() -> Subject {
-    Subject::Task { id: "1".into(), act: TaskAct::Get }
+    Subject::Task { id: "1".into(), act: TaskAct::Get, tool: None }
 }
 
 /// Dispatches it; what was answered, what is noted, and how many calls went through.
@@ -232,6 +232,23 @@ async fn a_task_goes_on_unless_all_tools_of_its_downstream_are_denied() {
     let noted = call(at("files", task()), "{}");
     noted.exchange.notes.decided(Decision::Allowed);
     refused(dispatched(&desk(&[], &["files__*"]), noted).await, Decision::Denied, CallerError::UnknownTask);
+}
+
+#[tokio::test]
+async fn a_task_is_as_the_tool_that_began_it() {
+    let of = |tool: &str| {
+        let subject = Subject::Task { id: "1".into(), act: TaskAct::Get, tool: Some(tool.into()) };
+        call(at("files", subject), "{}")
+    };
+    let ask = |config: PolicyConfig| async move { dispatched(&config, of("files__read")).await };
+    allowed(ask(desk(&["files__read"], &[])).await);
+    allowed(ask(desk(&["files__*"], &["files__write"])).await);
+    refused(ask(desk(&["files__write"], &[])).await, Decision::DeniedByDefault, CallerError::UnknownTask);
+    refused(ask(desk(&["*"], &["files__read"])).await, Decision::Denied, CallerError::UnknownTask);
+    // What was decided by its definition stands.
+    let noted = of("files__read");
+    noted.exchange.notes.decided(Decision::Allowed);
+    allowed(dispatched(&desk(&[], &[]), noted).await);
 }
 
 #[tokio::test]

@@ -193,7 +193,8 @@ async fn questions_and_tasks_are_redacted_but_not_what_they_go_on_with() {
     let downstream = Some(DownstreamName::parse("d").unwrap());
     let task = object(r#"{"taskId":"1","statusMessage":"hunter22"}"#);
     let (outcome, redactions) =
-        answered(Outcome::Task(TaskHandle { downstream: downstream.clone(), object: task })).await;
+        answered(Outcome::Task(TaskHandle { downstream: downstream.clone(), tool: None, object: task }))
+            .await;
     let Outcome::Task(task) = outcome else { panic!("{outcome:?}") };
     assert_eq!(task.object.as_str(), r#"{"taskId":"1","statusMessage":"[REDACTED]"}"#);
     assert_eq!((task.downstream, redactions), (downstream, 1));
@@ -292,7 +293,7 @@ async fn whatever_is_too_large_says_so_in_a_way_of_its_method() {
     for subject in [
         Subject::Resource { uri: "a:b".into() },
         Subject::Prompt { name: "p".into() },
-        Subject::Task { id: "1".into(), act: TaskAct::Get },
+        Subject::Task { id: "1".into(), act: TaskAct::Get, tool: None },
     ] {
         let passed = pass(bounded(8, 9), call(subject, "{}"), Ok(Outcome::Complete(large.clone()))).await;
         let Ok(Outcome::Failed(error)) = passed.outcome else { panic!("{:?}", passed.outcome) };
