@@ -66,11 +66,15 @@ impl Serving {
         }
         let secrets = Secrets::of(folder.0.path(), variables);
         command.envs(variables.iter().copied());
-        Self::spawn(command, folder, arguments)
+        Self::launch(command, folder, arguments, secrets)
     }
 
     /// The same, by a command that becomes the program.
-    pub(crate) fn spawn(mut command: Command, folder: &Folder, arguments: &[&str]) -> Self {
+    pub(crate) fn spawn(command: Command, folder: &Folder, arguments: &[&str]) -> Self {
+        Self::launch(command, folder, arguments, Secrets::of(folder.0.path(), &[]))
+    }
+
+    fn launch(mut command: Command, folder: &Folder, arguments: &[&str], secrets: Secrets) -> Self {
         let begun = Instant::now();
         command.arg("serve").arg("--listen").arg("127.0.0.1:0").args(arguments).current_dir(folder.0.path());
         let mut child =
