@@ -64,18 +64,19 @@ impl Serving {
         if let Some(level) = Secrets::log_level() {
             command.env("RUST_LOG", level);
         }
-        let secrets = Secrets::of(folder.0.path(), variables);
-        command.envs(variables.iter().copied());
-        Self::launch(command, folder, arguments, secrets)
+        Self::launch(command, folder, arguments, variables)
     }
 
     /// The same, by a command that becomes the program.
-    pub(crate) fn spawn(command: Command, folder: &Folder, arguments: &[&str]) -> Self {
-        Self::launch(command, folder, arguments, Secrets::of(folder.0.path(), &[]))
-    }
-
-    fn launch(mut command: Command, folder: &Folder, arguments: &[&str], secrets: Secrets) -> Self {
+    pub(crate) fn launch(
+        mut command: Command,
+        folder: &Folder,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let begun = Instant::now();
+        let secrets = Secrets::of(folder.0.path(), variables);
+        command.envs(variables.iter().copied());
         command.arg("serve").arg("--listen").arg("127.0.0.1:0").args(arguments).current_dir(folder.0.path());
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

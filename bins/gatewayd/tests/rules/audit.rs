@@ -270,7 +270,7 @@ async fn a_file_that_may_not_grow_ends_nothing_and_no_record_is_lost() {
     const CALLS: usize = 60;
     let folder = Folder::with(&[fake("d", &[]), AUDIT.to_owned()].concat());
     let file = folder.file("audit.jsonl");
-    let mut serving = Serving::spawn(with_files_of(8), &folder, &["--no-watch"]);
+    let mut serving = Serving::launch(with_files_of(8), &folder, &["--no-watch"], &[]);
     let desk = at(&serving, "", Speaks::modern()).await;
     until("echo", &serving, async || has(&desk, "d__echo").await).await;
     for n in 0..CALLS {

@@ -2,6 +2,7 @@
 //! and downstreams.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot run has failed")]
 #![expect(clippy::disallowed_methods, reason = "real processes run by the real clock")]
+#![expect(clippy::disallowed_types, reason = "tests look into messages")]
 
 mod canary;
 mod issuer;

@@ -221,8 +221,8 @@ mod tests {
         for (mut first, second, metrics) in [
             (plain.clone(), reader.clone(), true),
             (reader.clone(), plain.clone(), true),
-            (reader.clone(), reader.clone(), true),
-            (plain.clone(), plain.clone(), false),
+            (reader.clone(), reader, true),
+            (plain.clone(), plain, false),
         ] {
             first.join(&second);
             assert_eq!(first.reads_metrics(), metrics, "{first:?}");

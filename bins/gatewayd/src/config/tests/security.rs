@@ -362,7 +362,7 @@ fn one_that_is_switched_off_may_lack_what_it_needs() {
         "type = \"command\"\ncommand = [\"no-such-program\"]",
     ] {
         let loaded = Scene::with("g.toml", &format!("{off}{auth}\n{DOWN}")).good();
-        assert_eq!(notes(&loaded), [String::new(); 0], "{auth}");
+        assert_eq!(notes(&loaded), [""; 0], "{auth}");
     }
 }
 
