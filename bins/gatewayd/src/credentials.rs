@@ -131,7 +131,10 @@ fn granted(
     let (header, source) = match grant {
         Grant::File { header, path } => (header, Source::File(FileSource::new(path))),
         Grant::Command { header, argv, ttl } => (header, printed(argv, *ttl)),
-        Grant::ClientCredentials(_) | Grant::Exchange { .. } | Grant::Interactive(_) => {
+        Grant::ClientCredentials(_)
+        | Grant::JwtBearer { .. }
+        | Grant::Exchange { .. }
+        | Grant::Interactive(_) => {
             return Ok(Arc::new(oauth(config, downstream, remote, grant, fetch, Some(redactor))?));
         }
     };
@@ -167,6 +170,7 @@ fn oauth_config<'a>(
 ) -> anyhow::Result<(OauthConfig, Option<&'a Interactive>)> {
     let (mode, client, interactive) = match grant {
         Grant::ClientCredentials(client) => (Mode::ClientCredentials, client, None),
+        Grant::JwtBearer { client, .. } => (Mode::JwtBearer, client, None),
         Grant::Exchange { client, .. } => (Mode::Exchange, client, None),
         Grant::Interactive(interactive) => {
             (mode(config, interactive), &interactive.client, Some(&**interactive))
@@ -185,6 +189,7 @@ fn oauth_config<'a>(
         token_url: token_url.as_ref().map(ToString::to_string),
         audience: audience.clone(),
         resource: resource.clone(),
+        assertion: assertion(grant),
         exchange: exchange(grant),
         redirect: interactive.and_then(|interactive| interactive.redirect.as_ref()).map(ToString::to_string),
         legacy_discovery: *legacy_discovery,
@@ -237,20 +242,30 @@ fn forwarded(names: &[HeaderName], own: &[HeaderName]) -> Result<Forward, Forwar
     Forward::new(names.iter().map(HeaderName::as_str), own)
 }
 
+fn source(source: &TokenSource) -> Source {
+    match source {
+        TokenSource::Value(value) => Source::Value(value.clone()),
+        TokenSource::File(path) => Source::File(FileSource::new(path)),
+        TokenSource::Command { argv, ttl } => printed(argv, *ttl),
+    }
+}
+
+fn assertion(grant: &Grant) -> Option<Arc<Source>> {
+    match grant {
+        Grant::JwtBearer { assertion, .. } => Some(Arc::new(source(assertion))),
+        _ => None,
+    }
+}
+
 fn exchange(grant: &Grant) -> Exchange {
     let usual = Exchange::default();
     let Grant::Exchange { exchange: config::Exchange { subject_type, requested_type, actor }, .. } = grant
     else {
         return usual;
     };
-    let actor = actor.as_ref().map(|actor| {
-        let token = match &actor.source {
-            TokenSource::Value(value) => Source::Value(value.clone()),
-            TokenSource::File(path) => Source::File(FileSource::new(path)),
-            TokenSource::Command { argv, ttl } => printed(argv, *ttl),
-        };
-        Actor { token: Arc::new(token), kind: actor.kind.clone() }
-    });
+    let actor = actor
+        .as_ref()
+        .map(|actor| Actor { token: Arc::new(source(&actor.source)), kind: actor.kind.clone() });
     Exchange {
         subject_type: subject_type.clone().unwrap_or(usual.subject_type),
         requested_type: requested_type.clone().unwrap_or(usual.requested_type),

@@ -8,6 +8,7 @@ use super::{
     Exchange, OauthError, address::Address, assertion::SigningKey, exchange::is_uri, scopes::Scopes,
     trust::Trust,
 };
+use crate::fixed::Source;
 
 /// How one downstream is authorized at (protocol.md §18.3, security.md §5.2), as the operator wrote it.
 #[derive(Debug, Clone)]
@@ -22,17 +23,20 @@ pub struct OauthConfig {
     pub client: ClientIdentity,
     /// The scopes to ask for instead of all that the server supports; empty: the server's.
     pub scopes: Vec<String>,
-    /// The only authorization server to use; `None`: what the server's metadata names. Needed with a client secret, so
-    /// that no server can have it sent elsewhere.
+    /// The only authorization server to use; `None`: what the server's metadata names. Needed with a client secret or an
+    /// assertion, so that no server can have it sent elsewhere.
     pub issuer: Option<String>,
-    /// The token endpoint, for [`Mode::ClientCredentials`] and [`Mode::Exchange`]: then nothing is discovered. Needed for
-    /// the latter, so that no server can have callers' tokens sent elsewhere.
+    /// The token endpoint, for grants without a browser: then nothing is discovered. Needed for [`Mode::Exchange`], so that
+    /// no server can have callers' tokens sent elsewhere.
     pub token_url: Option<String>,
     /// The `audience` parameter of token requests; `None`: none is sent.
     pub audience: Option<String>,
-    /// The `resource` parameter of the token requests of [`Mode::ClientCredentials`] and [`Mode::Exchange`], an absolute
-    /// URI; `None`: the server, as its metadata names it.
+    /// The `resource` parameter of token requests without a browser, an absolute URI; `None`: the server, as its metadata
+    /// names it.
     pub resource: Option<String>,
+    /// The JWT that [`Mode::JwtBearer`] has a token granted for: somebody whom the authorization server trusts says in it
+    /// who the gateway is.
+    pub assertion: Option<Arc<Source>>,
     /// What [`Mode::Exchange`] asks for.
     pub exchange: Exchange,
     /// The redirect URI of [`login`](super::login) on the loopback; `None`: a free port, at `/callback`.
@@ -64,8 +68,17 @@ pub enum Mode {
     },
     /// One for everybody, by the grant `client_credentials`.
     ClientCredentials,
+    /// One for everybody, by the grant `jwt-bearer` (RFC 7523 §2.1).
+    JwtBearer,
     /// One for each caller, by exchange of the caller's own (RFC 8693).
     Exchange,
+}
+
+impl Mode {
+    /// Whether a person authorizes the gateway in a browser.
+    pub(super) fn is_interactive(&self) -> bool {
+        matches!(self, Self::Gateway | Self::PerUser { .. })
+    }
 }
 
 /// What the gateway is to the authorization server.
@@ -137,6 +150,7 @@ impl OauthConfig {
             token_url: None,
             audience: None,
             resource: None,
+            assertion: None,
             exchange: Exchange::default(),
             redirect: None,
             legacy_discovery: false,
@@ -164,16 +178,26 @@ impl OauthConfig {
         };
         let issuer = address(&self.issuer, "issuer is no http(s) URL")?;
         let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
-        let interactive = matches!(self.mode, Mode::Gateway | Mode::PerUser { .. });
+        let interactive = self.mode.is_interactive();
+        let asserted = self.mode == Mode::JwtBearer;
         let rules = [
             (
                 self.mode == Mode::Exchange && token_url.is_none(),
                 "exchange needs token_url, so that callers' tokens are sent nowhere else",
             ),
-            (interactive && token_url.is_some(), "token_url is for client_credentials and exchange"),
+            (
+                interactive && token_url.is_some(),
+                "token_url is for client_credentials, jwt_bearer and exchange",
+            ),
+            (asserted && self.client.id.is_none(), "jwt_bearer needs client_id"),
+            (asserted != self.assertion.is_some(), "assertion is what jwt_bearer needs, and nothing else"),
+            (
+                asserted && issuer.is_none() && token_url.is_none(),
+                "jwt_bearer needs issuer or token_url, so that the assertion is sent nowhere else",
+            ),
             (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
             (
-                !interactive && self.client.secret.is_none() && self.client.key.is_none(),
+                !interactive && !asserted && self.client.secret.is_none() && self.client.key.is_none(),
                 "client_credentials and exchange need client_secret or private_key",
             ),
             (
@@ -193,7 +217,10 @@ impl OauthConfig {
                 self.resource.as_deref().is_some_and(|text| !is_uri(text)),
                 "resource is no absolute URI without fragment",
             ),
-            (interactive && self.resource.is_some(), "resource is for client_credentials and exchange"),
+            (
+                interactive && self.resource.is_some(),
+                "resource is for client_credentials, jwt_bearer and exchange",
+            ),
             (!self.exchange.has_types(), "a type of the exchange is no URI"),
             (!is_base(&self.mode), "base is neither https nor http on the loopback"),
         ];

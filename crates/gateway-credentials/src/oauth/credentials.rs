@@ -97,7 +97,7 @@ impl OauthCredentials {
     /// Whose token it is; nobody else's stands in for it.
     fn need(&self, incoming: Option<&Incoming>) -> Result<Need, OauthError> {
         let owner = match self.mode() {
-            Mode::Gateway | Mode::ClientCredentials => Some(Owner::Gateway),
+            Mode::Gateway | Mode::ClientCredentials | Mode::JwtBearer => Some(Owner::Gateway),
             Mode::PerUser { .. } | Mode::Exchange => {
                 incoming.and_then(|incoming| Owner::of(&incoming.caller))
             }
@@ -151,7 +151,7 @@ impl OauthCredentials {
         bearer: &BearerChallenge,
     ) -> Result<Reaction, OauthError> {
         let entry = self.shared.entries.entry(&need.key, now());
-        let is_interactive = matches!(self.mode(), Mode::Gateway | Mode::PerUser { .. });
+        let is_interactive = self.mode().is_interactive();
         let other = |held: Held| held.access.expose() != sent;
         match entry.fresh(now()) {
             Some(held) if other(held.clone()) => return Ok(Reaction::Retry),
@@ -171,17 +171,13 @@ impl OauthCredentials {
         if !entry.may_step_up(limit, Instant::now()) {
             return Err(OauthError::ScopesInVain);
         }
-        match self.mode() {
-            Mode::Gateway | Mode::PerUser { .. } => {
-                self.shared.note_wanted(need, &asked).await?;
-                Err(OauthError::ScopesNeeded)
-            }
-            Mode::ClientCredentials | Mode::Exchange => {
-                self.shared.heard().want(&asked);
-                self.shared.entries.take_back();
-                self.token(need).await.map(|_| Reaction::Retry)
-            }
+        if is_interactive {
+            self.shared.note_wanted(need, &asked).await?;
+            return Err(OauthError::ScopesNeeded);
         }
+        self.shared.heard().want(&asked);
+        self.shared.entries.take_back();
+        self.token(need).await.map(|_| Reaction::Retry)
     }
 
     /// What the caller is told: a page of ours to visit, or nothing that the operator should know first.

@@ -79,6 +79,12 @@ pub enum OauthError {
         /// Why.
         reason: String,
     },
+    /// The assertion that a token is to be granted for cannot be had.
+    #[error("there is no assertion: {reason}")]
+    NoAssertion {
+        /// Why.
+        reason: String,
+    },
     /// A document is not what its standard says.
     #[error("the {0} is not understood")]
     Malformed(&'static str),

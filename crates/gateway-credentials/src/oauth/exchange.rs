@@ -44,8 +44,8 @@ impl Exchange {
             .with("subject_token_type", &self.subject_type)
             .with("requested_token_type", &self.requested_type);
         let Some(actor) = &self.actor else { return Ok(form) };
-        let token = actor.token().await?;
-        Ok(form.with("actor_token", token.expose().trim_ascii()).with("actor_token_type", &actor.kind))
+        let token = actor.token.word().await.map_err(|reason| OauthError::NoActor { reason })?;
+        Ok(form.with("actor_token", token.expose()).with("actor_token_type", &actor.kind))
     }
 
     /// The token endpoint has refused: the actor's token may be why, and is asked for anew the next time.
@@ -59,17 +59,6 @@ impl Exchange {
     pub(super) fn has_types(&self) -> bool {
         let actor = self.actor.as_ref().map(|actor| &actor.kind);
         [&self.subject_type, &self.requested_type].into_iter().chain(actor).all(|kind| is_uri(kind))
-    }
-}
-
-impl Actor {
-    async fn token(&self) -> Result<Secret, OauthError> {
-        let got = self.token.value().await;
-        let token = got.map_err(|error| OauthError::NoActor { reason: error.to_string() })?;
-        if token.expose().trim_ascii().is_empty() {
-            return Err(OauthError::NoActor { reason: format!("{} is empty", self.token.origin()) });
-        }
-        Ok(token)
     }
 }
 

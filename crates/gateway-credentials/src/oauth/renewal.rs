@@ -15,6 +15,7 @@ use super::{
     scopes::{Choice, Scopes},
     store::{Binding, Tokens},
 };
+use crate::fixed::Source;
 
 /// How long what was discovered is used without looking again.
 const FOUND_FOR: Duration = Duration::from_secs(3600);
@@ -28,7 +29,7 @@ impl Shared {
         entry.must_wait(Instant::now())?;
         let got = match self.checked.config.mode {
             Mode::Gateway | Mode::PerUser { .. } => self.stored(need, entry).await,
-            Mode::ClientCredentials | Mode::Exchange => self.granted(need).await,
+            Mode::ClientCredentials | Mode::JwtBearer | Mode::Exchange => self.granted(need).await,
         };
         match &got {
             Ok(held) => entry.hold(held),
@@ -100,14 +101,15 @@ impl Shared {
         Ok(held)
     }
 
-    /// A token that takes no person: by client credentials, or for the caller's own token.
+    /// A token that takes no person: by client credentials, for an assertion, or for the caller's own token.
     async fn granted(&self, need: &Need) -> Result<Held, OauthError> {
         let found = self.found().await?;
         let client = registered_by_hand(&self.checked, &found.issuer)?.ok_or(OauthError::NoClient)?;
         let config = &self.checked.config;
-        let form = match &need.subject {
-            None => Form::default().with("grant_type", "client_credentials"),
-            Some(subject) => config.exchange.form(&subject.token).await?,
+        let form = match (&need.subject, &config.assertion) {
+            (Some(subject), _) => config.exchange.form(&subject.token).await?,
+            (None, Some(assertion)) => self.asserted(assertion).await?,
+            (None, None) => Form::default().with("grant_type", "client_credentials"),
         };
         let form = form
             .with("resource", config.resource.as_deref().unwrap_or(&found.resource))
@@ -122,8 +124,23 @@ impl Shared {
                 config.exchange.refused().await;
                 Err(OauthError::ExchangeRefused { code })
             }
+            (Err(error @ OauthError::TokenRefused { .. }), None) => {
+                // The assertion may be why, and is asked for anew the next time.
+                if let Some(assertion) = &config.assertion {
+                    assertion.forget().await;
+                }
+                Err(error)
+            }
             (Err(error), _) => Err(error),
         }
+    }
+
+    /// The form of the grant jwt-bearer (RFC 7523 §2.1), without what it is for.
+    async fn asserted(&self, assertion: &Source) -> Result<Form, OauthError> {
+        let token = assertion.word().await.map_err(|reason| OauthError::NoAssertion { reason })?;
+        self.checked.confide([&token]);
+        let form = Form::default().with("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
+        Ok(form.with("assertion", token.expose()))
     }
 
     /// What to ask for: see [`Choice`].
@@ -170,7 +187,7 @@ impl Shared {
     /// Whether scopes would be new: those that were asked for already are asked for in vain.
     pub(super) async fn wants_more(&self, need: &Need, asked: &Scopes) -> Result<bool, OauthError> {
         match self.checked.config.mode {
-            Mode::ClientCredentials | Mode::Exchange => {
+            Mode::ClientCredentials | Mode::JwtBearer | Mode::Exchange => {
                 let found = self.found().await?;
                 Ok(!self.choice(&found, &Scopes::default()).covers(asked))
             }

@@ -5,5 +5,6 @@
 mod exchange;
 mod fake;
 mod flows;
+mod jwt_bearer;
 mod loopback;
 mod pages;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use figment::value::Value;
 use http::{HeaderName, Uri, header};
 
-use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient};
+use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient, TokenSource};
 use super::{exchange, later};
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
@@ -31,13 +31,15 @@ enum Mode {
     Gateway,
     PerUser,
     ClientCredentials,
+    JwtBearer,
     Exchange,
 }
 
-const MODES: [(&str, Mode); 4] = [
+const MODES: [(&str, Mode); 5] = [
     ("gateway", Mode::Gateway),
     ("per_user", Mode::PerUser),
     ("client_credentials", Mode::ClientCredentials),
+    ("jwt_bearer", Mode::JwtBearer),
     ("exchange", Mode::Exchange),
 ];
 
@@ -88,18 +90,18 @@ fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
             let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
             Some(Grant::Command { header, ttl, argv: argv? })
         }
-        Kind::Oauth => Some(oauth(table)),
+        Kind::Oauth => oauth(table),
     }
 }
 
-fn oauth(table: &mut Table<'_>) -> Grant {
+fn oauth(table: &mut Table<'_>) -> Option<Grant> {
     let mode = table.read("mode", scalar::one_of(&MODES)).unwrap_or(Mode::Gateway);
     let mut client = client(table);
-    if matches!(mode, Mode::ClientCredentials | Mode::Exchange) {
+    if !matches!(mode, Mode::Gateway | Mode::PerUser) {
         client.resource = table.read("resource", exchange::resource);
     }
     let is_proved = client.client_secret.is_some() || client.private_key.is_some();
-    match mode {
+    let grant = match mode {
         Mode::Gateway | Mode::PerUser => {
             if client.client_secret.is_some() && client.issuer.is_none() {
                 let fault = Fault::new("a client_secret needs issuer, so that it is sent nowhere else");
@@ -114,6 +116,7 @@ fn oauth(table: &mut Table<'_>) -> Grant {
             }
             Grant::ClientCredentials(client)
         }
+        Mode::JwtBearer => Grant::JwtBearer { assertion: assertion(&client, table)?, client },
         Mode::Exchange => {
             if client.token_url.is_none() {
                 table.report(Fault::new("needs token_url: a caller's token goes nowhere else"));
@@ -123,7 +126,23 @@ fn oauth(table: &mut Table<'_>) -> Grant {
             }
             Grant::Exchange { client, exchange: exchange::read(table) }
         }
+    };
+    Some(grant)
+}
+
+/// What a token is granted for to a client that may have no secret.
+fn assertion(client: &TokenClient, table: &mut Table<'_>) -> Option<TokenSource> {
+    if client.client_id.is_none() {
+        table.report(Fault::new("needs client_id"));
     }
+    if client.issuer.is_none() && client.token_url.is_none() {
+        table.report(Fault::new("needs issuer or token_url: the assertion goes nowhere else"));
+    }
+    let item = table.take("assertion");
+    if item.is_none() {
+        table.report(Fault::new("needs assertion").hint(later::SOURCES));
+    }
+    item.and_then(|item| later::token(&item))
 }
 
 /// In which header; in `Authorization` it is a bearer token.

@@ -325,7 +325,9 @@ impl Grant {
     /// What the gateway is to an authorization server, if it is anything.
     pub(crate) fn client(&self) -> Option<&TokenClient> {
         match self {
-            Self::ClientCredentials(client) | Self::Exchange { client, .. } => Some(client),
+            Self::ClientCredentials(client)
+            | Self::JwtBearer { client, .. }
+            | Self::Exchange { client, .. } => Some(client),
             Self::Interactive(interactive) => Some(&interactive.client),
             Self::File { .. } | Self::Command { .. } => None,
         }
@@ -341,6 +343,8 @@ pub(crate) enum Grant {
     Command { header: HeaderName, argv: Vec<String>, ttl: Duration },
     /// OAuth client credentials.
     ClientCredentials(TokenClient),
+    /// RFC 7523 §2.1: a token for what somebody else says of the gateway.
+    JwtBearer { client: TokenClient, assertion: TokenSource },
     /// RFC 8693: the client's token for another.
     Exchange { client: TokenClient, exchange: Exchange },
     /// The authorization code flow.
