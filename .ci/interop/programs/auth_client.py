@@ -31,6 +31,7 @@ MACHINE = {
     "client-credentials-basic": "client_credentials",
     "client-credentials-jwt": "client_credentials",
     "wif-jwt-bearer": "jwt_bearer",
+    "enterprise-managed-authorization": "enterprise_managed",
 }
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 BROWSER = Path(__file__).parent / "browser.py"
@@ -68,6 +69,12 @@ def auth(url: str, logs: Path) -> dict:
     if "valid_jwt" in context:
         keys["assertion"] = secret(logs / "assertion", context["valid_jwt"])
         keys["issuer"] = issuer(url)
+    if "idp_id_token" in context:
+        keys["idp"] = {
+            "token_url": context["idp_token_endpoint"],
+            "client_id": context["idp_client_id"],
+            "subject_token": secret(logs / "id-token", context["idp_id_token"]),
+        }
     return keys
 
 

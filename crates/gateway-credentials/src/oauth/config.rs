@@ -5,8 +5,8 @@ use gateway_domain::Secret;
 use http::HeaderMap;
 
 use super::{
-    Exchange, OauthError, address::Address, assertion::SigningKey, exchange::is_uri, scopes::Scopes,
-    trust::Trust,
+    Exchange, OauthError, Provider, address::Address, assertion::SigningKey, exchange::is_uri,
+    scopes::Scopes, trust::Trust,
 };
 use crate::fixed::Source;
 
@@ -29,7 +29,7 @@ pub struct OauthConfig {
     /// The token endpoint, for grants without a browser: then nothing is discovered. Needed for [`Mode::Exchange`], so that
     /// no server can have callers' tokens sent elsewhere.
     pub token_url: Option<String>,
-    /// The `audience` parameter of token requests; `None`: none is sent.
+    /// The `audience` parameter of token requests; `None`: none is sent, but to a provider the issuer.
     pub audience: Option<String>,
     /// The `resource` parameter of token requests without a browser, an absolute URI; `None`: the server, as its metadata
     /// names it.
@@ -39,6 +39,8 @@ pub struct OauthConfig {
     pub assertion: Option<Arc<Source>>,
     /// What [`Mode::Exchange`] asks for.
     pub exchange: Exchange,
+    /// Whom [`Mode::EnterpriseManaged`] asks first.
+    pub provider: Option<Provider>,
     /// The redirect URI of [`login`](super::login) on the loopback; `None`: a free port, at `/callback`.
     pub redirect: Option<String>,
     /// Whether a server without metadata may be its own authorization server, as in revision 2025-03-26. Off by
@@ -72,6 +74,9 @@ pub enum Mode {
     JwtBearer,
     /// One for each caller, by exchange of the caller's own (RFC 8693).
     Exchange,
+    /// One for each caller, or one for everybody, by what an enterprise's [`Provider`] says of whose it is (MCP extension
+    /// `enterprise-managed-authorization`).
+    EnterpriseManaged,
 }
 
 impl Mode {
@@ -152,6 +157,7 @@ impl OauthConfig {
             resource: None,
             assertion: None,
             exchange: Exchange::default(),
+            provider: None,
             redirect: None,
             legacy_discovery: false,
             loopback_issuers: false,
@@ -159,6 +165,17 @@ impl OauthConfig {
             confidant: None,
             limits: OauthLimits::default(),
         }
+    }
+
+    /// Whether callers' own tokens are exchanged.
+    pub(super) fn exchanges_callers(&self) -> bool {
+        let managed = || self.provider.as_ref().is_some_and(|provider| provider.subject.is_none());
+        self.mode == Mode::Exchange || (self.mode == Mode::EnterpriseManaged && managed())
+    }
+
+    /// Whether two callers may have different tokens.
+    pub(super) fn is_per_caller(&self) -> bool {
+        matches!(self.mode, Mode::PerUser { .. }) || self.exchanges_callers()
     }
 
     /// Whether it can work, without asking anybody.
@@ -180,6 +197,12 @@ impl OauthConfig {
         let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
         let interactive = self.mode.is_interactive();
         let asserted = self.mode == Mode::JwtBearer;
+        let managed = self.mode == Mode::EnterpriseManaged;
+        let provider = self.provider.as_ref();
+        let provider_url = address(
+            &provider.map(|provider| provider.token_url.clone()),
+            "token_url of the identity provider is no http(s) URL",
+        )?;
         let rules = [
             (
                 self.mode == Mode::Exchange && token_url.is_none(),
@@ -194,6 +217,22 @@ impl OauthConfig {
             (
                 asserted && issuer.is_none() && token_url.is_none(),
                 "jwt_bearer needs issuer or token_url, so that the assertion is sent nowhere else",
+            ),
+            (
+                managed != provider.is_some(),
+                "an identity provider is what enterprise_managed needs, and nothing else",
+            ),
+            (
+                managed && issuer.is_none(),
+                "enterprise_managed needs issuer, which the identity provider is asked for",
+            ),
+            (
+                provider.is_some_and(|provider| provider.client.id.is_none()),
+                "enterprise_managed needs a client_id at the identity provider too",
+            ),
+            (
+                provider.is_some_and(|provider| !is_uri(&provider.subject_type)),
+                "a type of the exchange is no URI",
             ),
             (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
             (
@@ -231,6 +270,7 @@ impl OauthConfig {
             Some(server.origin()),
             issuer.as_ref().map(Address::origin),
             token_url.as_ref().map(Address::origin),
+            provider_url.as_ref().map(Address::origin),
         ];
         let trust = Trust::new(named.into_iter().flatten().collect(), self.loopback_issuers);
         let scopes: Scopes = self.scopes.iter().map(String::as_str).collect();

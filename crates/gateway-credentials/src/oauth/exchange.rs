@@ -2,7 +2,11 @@ use std::sync::Arc;
 
 use gateway_domain::{Caller, Secret};
 
-use super::{OauthError, form::Form, grant::ACCESS_TOKEN};
+use super::{
+    OauthError,
+    form::Form,
+    grant::{ACCESS_TOKEN, TOKEN_EXCHANGE},
+};
 use crate::fixed::Source;
 
 /// How a caller's token is exchanged (RFC 8693 §2.1). Types are URIs of RFC 8693 §3, or others that the token endpoint
@@ -39,7 +43,7 @@ impl Exchange {
     /// [`OauthError::NoActor`].
     pub(super) async fn form(&self, subject: &Secret) -> Result<Form, OauthError> {
         let form = Form::default()
-            .with("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
+            .with("grant_type", TOKEN_EXCHANGE)
             .with("subject_token", subject.expose())
             .with("subject_token_type", &self.subject_type)
             .with("requested_token_type", &self.requested_type);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use figment::value::Value;
 use http::{HeaderName, Uri, header};
 
-use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient, TokenSource};
+use super::model::{Grant, Interactive, Outgoing, Owner, Provider, TokenClient, TokenSource};
 use super::{exchange, later};
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
@@ -33,14 +33,16 @@ enum Mode {
     ClientCredentials,
     JwtBearer,
     Exchange,
+    EnterpriseManaged,
 }
 
-const MODES: [(&str, Mode); 5] = [
+const MODES: [(&str, Mode); 6] = [
     ("gateway", Mode::Gateway),
     ("per_user", Mode::PerUser),
     ("client_credentials", Mode::ClientCredentials),
     ("jwt_bearer", Mode::JwtBearer),
     ("exchange", Mode::Exchange),
+    ("enterprise_managed", Mode::EnterpriseManaged),
 ];
 
 pub(in crate::config) fn read(table: &mut Table<'_>) -> Outgoing {
@@ -126,6 +128,16 @@ fn oauth(table: &mut Table<'_>) -> Option<Grant> {
             }
             Grant::Exchange { client, exchange: exchange::read(table) }
         }
+        Mode::EnterpriseManaged => {
+            if client.issuer.is_none() {
+                table.report(Fault::new("needs issuer, which the identity provider is asked for"));
+            }
+            if client.client_id.is_none() || !is_proved {
+                table.report(Fault::new("needs client_id, and client_secret or private_key"));
+            }
+            let provider = required(table, "idp").and_then(|item| provider(item.table()?))?;
+            Grant::EnterpriseManaged { client, provider: Box::new(provider) }
+        }
     };
     Some(grant)
 }
@@ -143,6 +155,29 @@ fn assertion(client: &TokenClient, table: &mut Table<'_>) -> Option<TokenSource>
         table.report(Fault::new("needs assertion").hint(later::SOURCES));
     }
     item.and_then(|item| later::token(&item))
+}
+
+/// `idp`: whom a user's token is shown first.
+fn provider(mut table: Table<'_>) -> Option<Provider> {
+    let [token_url, client_id] = ["token_url", "client_id"].map(|key| required(&mut table, key));
+    let secret = |item: Item<'_>| -> Option<Secret> { secret::read(&item) };
+    let client_secret = table.take("client_secret").and_then(secret);
+    let private_key = table.take("private_key").and_then(secret);
+    let subject = table.take("subject_token").and_then(|item| later::token(&item));
+    let subject_type = table.read("subject_token_type", exchange::token_type);
+    let (token_url, client_id) = (
+        token_url.and_then(|item| item.parsed(secure)),
+        client_id.and_then(|item| item.parsed(scalar::word)),
+    );
+    table.finish();
+    Some(Provider {
+        token_url: token_url?,
+        client_id: client_id?,
+        client_secret,
+        private_key,
+        subject,
+        subject_type,
+    })
 }
 
 /// In which header; in `Authorization` it is a bearer token.

@@ -37,7 +37,7 @@ pub(super) fn resource(item: &Item<'_>) -> Result<String, Fault> {
     }
 }
 
-fn token_type(item: &Item<'_>) -> Result<String, Fault> {
+pub(super) fn token_type(item: &Item<'_>) -> Result<String, Fault> {
     let text = scalar::word(item)?;
     if TYPES.contains(&text.as_str()) {
         return Ok(uri_of(&text));

@@ -146,6 +146,53 @@ fn an_assertion_that_cannot_be_sent_is_told_with_its_place() {
     }
 }
 
+const MANAGED: &str = "type = \"oauth\", mode = \"enterprise_managed\", client_id = \"me\", \
+    client_secret = { env = \"KEY\" }";
+
+#[test]
+fn a_provider_is_asked_for_the_caller_or_for_the_gateway_itself() {
+    let read = |members: &str| {
+        let grant = grant(&format!(
+            "{MANAGED}, issuer = \"https://login.example\", \
+             idp = {{ token_url = \"https://idp.example/token\", client_id = \"us\"{members} }}"
+        ));
+        let Grant::EnterpriseManaged { provider, .. } = &grant else { panic!("{grant:?}") };
+        let provider = (**provider).clone();
+        (Outgoing { grant: Some(grant), forward: Vec::new() }.is_per_caller(), provider)
+    };
+    let (is_per_caller, provider) = read("");
+    assert!(is_per_caller);
+    assert_eq!((&*provider.client_id, provider.subject_type), ("us", None));
+    let (is_per_caller, provider) =
+        read(", subject_token = { file = \"token\" }, subject_token_type = \"saml2\"");
+    assert!(!is_per_caller && matches!(provider.subject, Some(TokenSource::File(_))));
+    assert_eq!(provider.subject_type.as_deref(), Some("urn:ietf:params:oauth:token-type:saml2"));
+}
+
+#[test]
+fn a_provider_that_cannot_be_asked_is_told_with_its_place() {
+    let issuer = "issuer = \"https://login.example\"";
+    let good = "idp = { token_url = \"https://idp.example/token\", client_id = \"us\" }";
+    let rows = [
+        (issuer.to_owned(), "auth: lacks idp"),
+        (format!("{issuer}, idp = {{ client_id = \"us\" }}"), "auth.idp: lacks token_url"),
+        (
+            format!("{issuer}, idp = {{ token_url = \"https://idp.example/token\" }}"),
+            "auth.idp: lacks client_id",
+        ),
+        (
+            format!("{issuer}, idp = {{ token_url = \"http://idp.example/token\", client_id = \"us\" }}"),
+            "auth.idp.token_url: must be https: secrets travel there",
+        ),
+        (good.to_owned(), "auth: needs issuer, which the identity provider is asked for"),
+    ];
+    for (members, problem) in rows {
+        let text = format!("[downstreams.r]\nurl = \"https://r.example\"\nauth = {{ {MANAGED}, {members} }}");
+        let scene = Scene::with("g.toml", &text).variable("KEY", "a-secret-of-some-length");
+        assert_eq!(scene.problems(), [format!("g.toml:3: downstreams.r.{problem}")], "{members}");
+    }
+}
+
 #[test]
 fn an_exchange_that_cannot_be_is_told_with_its_place() {
     let sources = "hint: write { env = \"NAME\" }, { file = \"path\" } or { command = [\"program\"] }";
