@@ -1,13 +1,16 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gateway_credentials::{
-    fixed::{FileSource, Source},
+    fixed::{CommandSource, FileSource, Source},
     oauth::{ClientIdentity, MemoryStore, Mode, OauthConfig, OauthCredentials, OauthError, Provider},
 };
 use gateway_domain::{Caller, Grants, Incoming};
 use gateway_egress::{CredentialError, Credentials as _, Named};
 
-use crate::fake::{Fake, ISSUER, SERVER, TOKEN, credentials, parameters, token};
+use crate::{
+    fake::{Fake, ISSUER, SERVER, TOKEN, credentials, parameters, refuse, token},
+    jwt_bearer::Ear,
+};
 
 const IDP: &str = "https://idp.example/token";
 const ID_JAG: &str = r#"{"access_token":"jag-1","token_type":"N_A",
@@ -147,6 +150,38 @@ async fn whose_refusal_it_is_is_told() {
     let one = credentials(config(Some(Source::File(FileSource::new("/no/such")))), &fake);
     assert_eq!(token(&one, None).await.unwrap_err(), unavailable(missing));
     assert!(fake.bodies(IDP).is_empty() && fake.bodies(TOKEN).is_empty());
+}
+
+#[tokio::test]
+async fn whoever_keeps_secrets_is_told_of_what_is_traded() {
+    let (fake, ear) = (fake(), Arc::new(Ear::default()));
+    let mut config = config(own());
+    config.confidant = Some(ear.clone());
+    token(&credentials(config, &fake), None).await.unwrap();
+    assert_eq!(*ear.0.lock().unwrap(), ["id-1", "jag-1", "access-1"]);
+}
+
+#[tokio::test]
+async fn a_refused_subject_token_is_printed_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("id-token");
+    std::fs::write(&path, "old").unwrap();
+    let fake = fake();
+    fake.posts(IDP, &[(200, ID_JAG), (400, r#"{"error":"invalid_grant"}"#), (200, ID_JAG)]);
+    let printed = CommandSource::new(vec!["/bin/cat".into(), path.clone().into()]);
+    let one = credentials(config(Some(Source::Command(printed))), &fake);
+    token(&one, None).await.unwrap();
+    std::fs::write(&path, "new").unwrap();
+    // Long enough that a command is run again for a refusal, and too short for another reason to run it.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert!(refuse(&one, None, "access-1", 401, "Bearer").await.is_err());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    tokio::time::resume();
+    token(&one, None).await.unwrap();
+    let shown: Vec<_> =
+        fake.bodies(IDP).iter().map(|body| parameters(body).remove("subject_token").unwrap()).collect();
+    assert_eq!(shown, ["old", "old", "new"]);
 }
 
 #[test]

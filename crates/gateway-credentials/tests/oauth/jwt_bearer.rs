@@ -177,7 +177,7 @@ async fn no_server_has_the_assertion_sent_elsewhere() {
 }
 
 #[derive(Debug, Default)]
-struct Ear(std::sync::Mutex<Vec<String>>);
+pub(crate) struct Ear(pub(crate) std::sync::Mutex<Vec<String>>);
 
 impl Confidant for Ear {
     fn told(&self, secrets: &[&Secret]) {
