@@ -186,53 +186,18 @@ impl OauthConfig {
         self.clone().checked().map(drop)
     }
 
-    pub(super) fn checked(self) -> Result<Checked, OauthError> {
-        let server =
-            Address::parse(&self.url).map_err(|_| OauthError::Misconfigured("url is no http(s) URL"))?;
-        let address = |text: &Option<String>, wrong| {
-            let read = text.as_deref().map(Address::parse).transpose();
-            read.map_err(|_| OauthError::Misconfigured(wrong))
-        };
-        let issuer = address(&self.issuer, "issuer is no http(s) URL")?;
-        let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
+    /// The first rule that single values do not break, but together.
+    fn broken_rule(&self) -> Option<&'static str> {
         let interactive = self.mode.is_interactive();
         let asserted = self.mode == Mode::JwtBearer;
-        let managed = self.mode == Mode::EnterpriseManaged;
-        let provider = self.provider.as_ref();
-        let provider_url = address(
-            &provider.map(|provider| provider.token_url.clone()),
-            "token_url of the identity provider is no http(s) URL",
-        )?;
         let rules = [
             (
-                self.mode == Mode::Exchange && token_url.is_none(),
+                self.mode == Mode::Exchange && self.token_url.is_none(),
                 "exchange needs token_url, so that callers' tokens are sent nowhere else",
             ),
             (
-                interactive && token_url.is_some(),
+                interactive && self.token_url.is_some(),
                 "token_url is for client_credentials, jwt_bearer and exchange",
-            ),
-            (asserted && self.client.id.is_none(), "jwt_bearer needs client_id"),
-            (asserted != self.assertion.is_some(), "assertion is what jwt_bearer needs, and nothing else"),
-            (
-                asserted && issuer.is_none() && token_url.is_none(),
-                "jwt_bearer needs issuer or token_url, so that the assertion is sent nowhere else",
-            ),
-            (
-                managed != provider.is_some(),
-                "an identity provider is what enterprise_managed needs, and nothing else",
-            ),
-            (
-                managed && issuer.is_none(),
-                "enterprise_managed needs issuer, which the identity provider is asked for",
-            ),
-            (
-                provider.is_some_and(|provider| provider.client.id.is_none()),
-                "enterprise_managed needs a client_id at the identity provider too",
-            ),
-            (
-                provider.is_some_and(|provider| !is_uri(&provider.subject_type)),
-                "a type of the exchange is no URI",
             ),
             (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
             (
@@ -240,7 +205,7 @@ impl OauthConfig {
                 "client_credentials and exchange need client_secret or private_key",
             ),
             (
-                self.client.secret.is_some() && issuer.is_none() && token_url.is_none(),
+                self.client.secret.is_some() && self.issuer.is_none() && self.token_url.is_none(),
                 "client_secret needs issuer or token_url, so that it is sent nowhere else",
             ),
             (
@@ -263,7 +228,55 @@ impl OauthConfig {
             (!self.exchange.has_types(), "a type of the exchange is no URI"),
             (!is_base(&self.mode), "base is neither https nor http on the loopback"),
         ];
-        if let Some((_, rule)) = rules.into_iter().find(|(broken, _)| *broken) {
+        let mut rules = self.assertion_rules().into_iter().chain(rules);
+        rules.find(|(broken, _)| *broken).map(|(_, rule)| rule)
+    }
+
+    /// What of assertions and of who gives them is broken, with its rule.
+    fn assertion_rules(&self) -> [(bool, &'static str); 7] {
+        let asserted = self.mode == Mode::JwtBearer;
+        let managed = self.mode == Mode::EnterpriseManaged;
+        let provider = self.provider.as_ref();
+        [
+            (asserted && self.client.id.is_none(), "jwt_bearer needs client_id"),
+            (asserted != self.assertion.is_some(), "assertion is what jwt_bearer needs, and nothing else"),
+            (
+                asserted && self.issuer.is_none() && self.token_url.is_none(),
+                "jwt_bearer needs issuer or token_url, so that the assertion is sent nowhere else",
+            ),
+            (
+                managed != provider.is_some(),
+                "an identity provider is what enterprise_managed needs, and nothing else",
+            ),
+            (
+                managed && self.issuer.is_none(),
+                "enterprise_managed needs issuer, which the identity provider is asked for",
+            ),
+            (
+                provider.is_some_and(|provider| provider.client.id.is_none()),
+                "enterprise_managed needs a client_id at the identity provider too",
+            ),
+            (
+                provider.is_some_and(|provider| !is_uri(&provider.subject_type)),
+                "a type of the exchange is no URI",
+            ),
+        ]
+    }
+
+    pub(super) fn checked(self) -> Result<Checked, OauthError> {
+        let server =
+            Address::parse(&self.url).map_err(|_| OauthError::Misconfigured("url is no http(s) URL"))?;
+        let address = |text: &Option<String>, wrong| {
+            let read = text.as_deref().map(Address::parse).transpose();
+            read.map_err(|_| OauthError::Misconfigured(wrong))
+        };
+        let issuer = address(&self.issuer, "issuer is no http(s) URL")?;
+        let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
+        let provider_url = address(
+            &self.provider.as_ref().map(|provider| provider.token_url.clone()),
+            "token_url of the identity provider is no http(s) URL",
+        )?;
+        if let Some(rule) = self.broken_rule() {
             return Err(OauthError::Misconfigured(rule));
         }
         let named = [

@@ -131,7 +131,7 @@ pub enum OauthError {
     #[error("{cause} (not tried again for a moment)")]
     Again {
         /// What it was.
-        cause: Box<OauthError>,
+        cause: Box<Self>,
     },
     /// Our side failed.
     #[error("internal: {0}")]

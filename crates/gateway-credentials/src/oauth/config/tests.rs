@@ -24,7 +24,6 @@ fn what_cannot_work_is_refused_by_its_rule() {
     let gateway = || Mode::Gateway;
     let machine = || Mode::ClientCredentials;
     let assertion: Change = |config| config.assertion = Some(Arc::new(Source::Value("a".into())));
-    let bearer = || Mode::JwtBearer;
     let at = |base: &str| Mode::PerUser { base: base.into() };
     type Row<'a> = (Mode, &'a [Change], Option<&'a str>);
     let rows: &[Row<'_>] = &[
@@ -41,12 +40,11 @@ fn what_cannot_work_is_refused_by_its_rule() {
         (machine(), &[id], Some("client_credentials")),
         (machine(), &[id, secret], Some("client_secret")),
         (machine(), &[id, secret, token_url], None),
-        (bearer(), &[id, assertion, issuer], None),
-        (bearer(), &[id, assertion, token_url], None),
-        (bearer(), &[id, assertion, token_url, secret], None),
-        (bearer(), &[id, assertion], Some("jwt_bearer")),
-        (bearer(), &[assertion, issuer], Some("jwt_bearer")),
-        (bearer(), &[id, issuer], Some("assertion")),
+        (Mode::JwtBearer, &[id, assertion, issuer], None),
+        (Mode::JwtBearer, &[id, assertion, token_url], None),
+        (Mode::JwtBearer, &[id, assertion], Some("jwt_bearer")),
+        (Mode::JwtBearer, &[assertion, issuer], Some("jwt_bearer")),
+        (Mode::JwtBearer, &[id, issuer], Some("assertion")),
         (machine(), &[id, secret, issuer, assertion], Some("assertion")),
         (gateway(), &[assertion, issuer], Some("assertion")),
         (Mode::Exchange, &[id, secret, token_url], None),
