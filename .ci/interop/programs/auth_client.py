@@ -25,8 +25,20 @@ SECONDS = 40
 # The operator gives up after this many logins.
 MOST_LOGINS = 3
 LIST_SECONDS = 8.0
+INTERACTIVE = "gateway"
+# The scenarios in which nobody logs in.
+MACHINE = {
+    "client-credentials-basic": "client_credentials",
+    "client-credentials-jwt": "client_credentials",
+    "wif-jwt-bearer": "jwt_bearer",
+    "enterprise-managed-authorization": "enterprise_managed",
+}
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 BROWSER = Path(__file__).parent / "browser.py"
+
+
+def scenario() -> str:
+    return os.environ["MCP_CONFORMANCE_SCENARIO"].removeprefix("auth/")
 
 
 def secret(path: Path, text: str) -> dict:
@@ -44,13 +56,8 @@ def issuer(url: str) -> str:
 
 def auth(url: str, logs: Path) -> dict:
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    machine = "client-credentials" in os.environ["MCP_CONFORMANCE_SCENARIO"]
-    keys = {
-        "type": "oauth",
-        "mode": "client_credentials" if machine else "gateway",
-        "loopback_issuers": True,
-    }
-    if not machine:
+    keys = {"type": "oauth", "mode": MACHINE.get(scenario(), INTERACTIVE), "loopback_issuers": True}
+    if keys["mode"] == INTERACTIVE:
         keys |= {"client_metadata_url": CLIENT_METADATA, "legacy_discovery": True, "store": str(logs / "tokens")}
     if "client_id" in context:
         keys["client_id"] = context["client_id"]
@@ -59,6 +66,15 @@ def auth(url: str, logs: Path) -> dict:
         keys["issuer"] = context.get("issuer") or issuer(url)
     if "private_key_pem" in context:
         keys["private_key"] = secret(logs / "client-key.pem", context["private_key_pem"])
+    if "valid_jwt" in context:
+        keys["assertion"] = secret(logs / "assertion", context["valid_jwt"])
+        keys["issuer"] = issuer(url)
+    if "idp_id_token" in context:
+        keys["idp"] = {
+            "token_url": context["idp_token_endpoint"],
+            "client_id": context["idp_client_id"],
+            "subject_token": secret(logs / "id-token", context["idp_id_token"]),
+        }
     return keys
 
 
@@ -107,7 +123,7 @@ def main(url: str) -> None:
     binary, mode, logs = (os.environ[f"INTEROP_{name}"] for name in ("GATEWAYD", "MODE", "LOGS"))
     logs = Path(logs)
     config = configuration(url, logs)
-    interactive = 'mode = "gateway"' in config.read_text()
+    interactive = scenario() not in MACHINE
     logins = MOST_LOGINS if interactive else 1
     if interactive:
         login(binary, config, logs)

@@ -49,7 +49,7 @@ The suite's mock server as the only downstream, the official Python SDK as the c
 gateway as a client. The client has the mock's era, or the other one."""
 AUTH_TEXT = """\
 The suite's `auth/*`: its mock server and its authorization servers, at which the operator has authorized the gateway
-with `gatewayd login`. *extension* are those of the extension `oauth-client-credentials`, which need no login."""
+with `gatewayd login`. *extension* are those of extensions to no one revision, which need no login."""
 TASKS_TEXT = "In front of a server made with FastMCP's tasks extension."
 FEATURES_TEXT = """\
 The official SDKs complete an elicitation, a sampling, a question for roots, a progress, a cancellation, a subscription and

@@ -10,7 +10,7 @@ use gateway_credentials::{
     forward::{Forward, ForwardError},
     oauth::{
         Actor, ClientIdentity, Confidant, Exchange, FileStore, Mode, OauthConfig, OauthCredentials,
-        OauthError, Probe, SigningKey, StoreKey, TokenStore, login as log_in,
+        OauthError, Probe, Provider, SigningKey, StoreKey, TokenStore, login as log_in,
     },
 };
 use gateway_domain::{Incoming, Secret};
@@ -131,7 +131,11 @@ fn granted(
     let (header, source) = match grant {
         Grant::File { header, path } => (header, Source::File(FileSource::new(path))),
         Grant::Command { header, argv, ttl } => (header, printed(argv, *ttl)),
-        Grant::ClientCredentials(_) | Grant::Exchange { .. } | Grant::Interactive(_) => {
+        Grant::ClientCredentials(_)
+        | Grant::JwtBearer { .. }
+        | Grant::EnterpriseManaged { .. }
+        | Grant::Exchange { .. }
+        | Grant::Interactive(_) => {
             return Ok(Arc::new(oauth(config, downstream, remote, grant, fetch, Some(redactor))?));
         }
     };
@@ -167,7 +171,9 @@ fn oauth_config<'a>(
 ) -> anyhow::Result<(OauthConfig, Option<&'a Interactive>)> {
     let (mode, client, interactive) = match grant {
         Grant::ClientCredentials(client) => (Mode::ClientCredentials, client, None),
+        Grant::JwtBearer { client, .. } => (Mode::JwtBearer, client, None),
         Grant::Exchange { client, .. } => (Mode::Exchange, client, None),
+        Grant::EnterpriseManaged { client, .. } => (Mode::EnterpriseManaged, client, None),
         Grant::Interactive(interactive) => {
             (mode(config, interactive), &interactive.client, Some(&**interactive))
         }
@@ -185,7 +191,9 @@ fn oauth_config<'a>(
         token_url: token_url.as_ref().map(ToString::to_string),
         audience: audience.clone(),
         resource: resource.clone(),
+        assertion: assertion(grant),
         exchange: exchange(grant),
+        provider: provider(grant)?,
         redirect: interactive.and_then(|interactive| interactive.redirect.as_ref()).map(ToString::to_string),
         legacy_discovery: *legacy_discovery,
         loopback_issuers: *loopback_issuers,
@@ -213,6 +221,9 @@ fn faults_of(config: &Config, downstream: &Downstream) -> Vec<(String, String)> 
         if let Some(error) = key.and_then(|key| SigningKey::from_pem(key).err()) {
             return Some(("auth.private_key", said(&error)));
         }
+        if let Err(error) = provider(grant) {
+            return Some(("auth.idp.private_key", said(&error)));
+        }
         let (oauth, _) = oauth_config(config, downstream, remote, grant).ok()?;
         Some(("auth", said(&oauth.check().err()?)))
     }) {
@@ -237,20 +248,46 @@ fn forwarded(names: &[HeaderName], own: &[HeaderName]) -> Result<Forward, Forwar
     Forward::new(names.iter().map(HeaderName::as_str), own)
 }
 
+fn source(source: &TokenSource) -> Source {
+    match source {
+        TokenSource::Value(value) => Source::Value(value.clone()),
+        TokenSource::File(path) => Source::File(FileSource::new(path)),
+        TokenSource::Command { argv, ttl } => printed(argv, *ttl),
+    }
+}
+
+fn provider(grant: &Grant) -> Result<Option<Provider>, OauthError> {
+    let Grant::EnterpriseManaged { provider, .. } = grant else { return Ok(None) };
+    let client = ClientIdentity {
+        id: Some(provider.client_id.clone()),
+        secret: provider.client_secret.clone(),
+        key: provider.private_key.as_ref().map(SigningKey::from_pem).transpose()?,
+        metadata_url: None,
+    };
+    let usual = Provider::new(&provider.token_url.to_string(), client);
+    Ok(Some(Provider {
+        subject: provider.subject.as_ref().map(|subject| Arc::new(source(subject))),
+        subject_type: provider.subject_type.clone().unwrap_or(usual.subject_type),
+        ..usual
+    }))
+}
+
+fn assertion(grant: &Grant) -> Option<Arc<Source>> {
+    match grant {
+        Grant::JwtBearer { assertion, .. } => Some(Arc::new(source(assertion))),
+        _ => None,
+    }
+}
+
 fn exchange(grant: &Grant) -> Exchange {
     let usual = Exchange::default();
     let Grant::Exchange { exchange: config::Exchange { subject_type, requested_type, actor }, .. } = grant
     else {
         return usual;
     };
-    let actor = actor.as_ref().map(|actor| {
-        let token = match &actor.source {
-            TokenSource::Value(value) => Source::Value(value.clone()),
-            TokenSource::File(path) => Source::File(FileSource::new(path)),
-            TokenSource::Command { argv, ttl } => printed(argv, *ttl),
-        };
-        Actor { token: Arc::new(token), kind: actor.kind.clone() }
-    });
+    let actor = actor
+        .as_ref()
+        .map(|actor| Actor { token: Arc::new(source(&actor.source)), kind: actor.kind.clone() });
     Exchange {
         subject_type: subject_type.clone().unwrap_or(usual.subject_type),
         requested_type: requested_type.clone().unwrap_or(usual.requested_type),

@@ -15,7 +15,7 @@ use gateway_server::{
 };
 
 use crate::{
-    config::{self, Config, Grant, Issuer, Key, Oauth, Outgoing, Reach},
+    config::{self, Config, Issuer, Key, Oauth, Outgoing, Reach},
     gateway,
 };
 
@@ -123,9 +123,7 @@ fn tokens(config: &Config, oauth: &Oauth, verifier: Arc<dyn TokenVerifier>) -> O
         .map(|(method, scopes)| ScopeRule { methods: vec![method.clone()], ..rule(scopes) });
     let by_name =
         required.tools.iter().map(|(name, scopes)| ScopeRule { names: vec![name.clone()], ..rule(scopes) });
-    let exchanges = |downstream| {
-        matches!(outgoing(downstream), Some(Outgoing { grant: Some(Grant::Exchange { .. }), .. }))
-    };
+    let exchanges = |downstream| outgoing(downstream).is_some_and(Outgoing::exchanges_tokens);
     OauthConfig {
         verifier,
         resource: oauth.resource.clone(),

@@ -26,6 +26,9 @@ fn authorities(config: &Config) -> Authorities {
             Reach::Api(api) => add(&api.base_url.uri().to_string()),
             Reach::Url(remote) => {
                 add(&remote.url.to_string());
+                if let Some(Grant::EnterpriseManaged { provider, .. }) = &remote.outgoing.grant {
+                    add(&provider.token_url.to_string());
+                }
                 if let Some(client) = remote.outgoing.grant.as_ref().and_then(Grant::client) {
                     client.issuer.iter().for_each(|issuer| add(issuer));
                     client.token_url.iter().for_each(|url| add(&url.to_string()));

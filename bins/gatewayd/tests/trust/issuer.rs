@@ -171,6 +171,7 @@ impl State {
         let (kind, number) = (form["grant_type"].as_str(), self.tokens);
         let token = match kind {
             "client_credentials" => "machine".to_owned(),
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" => "workload".to_owned(),
             "authorization_code" => "person".to_owned(),
             "refresh_token" => "renewed".to_owned(),
             _ => format!("for-{}", subject(form.get("subject_token").map_or("", String::as_str))),

@@ -149,6 +149,28 @@ async fn the_gateway_fetches_a_token_for_itself_and_sends_it_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_assertion_goes_nowhere_but_to_the_token_endpoint() {
+    let (issuer, fake) = (Issuer::open(), downstream());
+    fake.set(|faults| faults.tokens = Some((1..=9).map(|number| format!("workload-{number}")).collect()));
+    let folder = as_client(&issuer, &fake, "mode = \"jwt_bearer\"\nassertion = { file = \"assertion\" }");
+    let serving = Serving::with(&folder, &[("CLIENT_SECRET", CLIENT_SECRET)]);
+    let call = async || serving.call("key-of-desk-0123456789", "d__echo", "{}").await;
+    let without = call().await;
+    assert!(without.result().is_none() || without.text.contains("isError"), "{}", without.text);
+    serving.logged("there is no assertion: the file ", 1).await;
+    assert_eq!(issuer.grants().len(), 0);
+    folder.write("assertion", "canary-of-the-platform\n");
+    serving.until("it has a token", async || call().await.result().is_some()).await;
+    assert_eq!(header(&last(&fake), "authorization"), Some("Bearer workload-1"));
+    let grants = issuer.grants();
+    assert_eq!(grants.len(), 1, "{grants:?}");
+    assert_eq!(grants[0]["assertion"], "canary-of-the-platform");
+    assert_eq!(grants[0]["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer");
+    let seen = format!("{:?}{}", fake.requests(), serving.log());
+    assert!(!seen.contains("canary-of-the-platform") && !seen.contains(CLIENT_SECRET), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_callers_token_is_exchanged_and_goes_nowhere_but_to_the_token_endpoint() {
     let (issuer, fake) = (Issuer::open(), downstream());
     fake.set(|faults| {

@@ -100,6 +100,15 @@ impl Source {
         }
     }
 
+    /// What it says now, without the white space around it; or why that is nothing.
+    pub(crate) async fn word(&self) -> Result<Secret, String> {
+        let value = self.value().await.map_err(|error| error.to_string())?;
+        match value.expose().trim_ascii() {
+            "" => Err(format!("{} is empty", self.origin())),
+            word => Ok(Secret::new(word)),
+        }
+    }
+
     /// What it is called in an error.
     pub(crate) fn origin(&self) -> String {
         match self {

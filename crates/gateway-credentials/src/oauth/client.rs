@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    OauthError,
+    ClientIdentity, OauthError,
     address::Address,
     config::Checked,
     discovery::Issuer,
@@ -88,7 +88,14 @@ pub(crate) async fn identify(
 
 /// The client that the operator has configured.
 pub(crate) fn registered_by_hand(config: &Checked, issuer: &Issuer) -> Result<Option<Client>, OauthError> {
-    let own = &config.config.client;
+    by_hand(&config.config.client, issuer.methods.as_deref())
+}
+
+/// The client that the operator has configured, at an endpoint that takes these methods.
+pub(crate) fn by_hand(
+    own: &ClientIdentity,
+    methods: Option<&[String]>,
+) -> Result<Option<Client>, OauthError> {
     let Some(id) = &own.id else { return Ok(None) };
     let order: &[Method] = match (&own.key, &own.secret) {
         (Some(_), Some(_)) => &[Method::PrivateKey, Method::Basic, Method::Post],
@@ -97,8 +104,7 @@ pub(crate) fn registered_by_hand(config: &Checked, issuer: &Issuer) -> Result<Op
         // Many servers do not list it and take it from public clients all the same.
         (None, None) => return Ok(Some(Client { id: id.clone(), secret: None, method: Method::Nothing })),
     };
-    let method =
-        Method::first_taken(order, issuer.methods.as_deref()).ok_or(OauthError::NoClientAuthentication)?;
+    let method = Method::first_taken(order, methods).ok_or(OauthError::NoClientAuthentication)?;
     let secret = own.secret.clone().filter(|_| method != Method::PrivateKey);
     Ok(Some(Client { id: id.clone(), secret, method }))
 }

@@ -5,9 +5,10 @@ use gateway_domain::Secret;
 use http::HeaderMap;
 
 use super::{
-    Exchange, OauthError, address::Address, assertion::SigningKey, exchange::is_uri, scopes::Scopes,
-    trust::Trust,
+    Exchange, OauthError, Provider, address::Address, assertion::SigningKey, exchange::is_uri,
+    scopes::Scopes, trust::Trust,
 };
+use crate::fixed::Source;
 
 /// How one downstream is authorized at (protocol.md §18.3, security.md §5.2), as the operator wrote it.
 #[derive(Debug, Clone)]
@@ -22,19 +23,24 @@ pub struct OauthConfig {
     pub client: ClientIdentity,
     /// The scopes to ask for instead of all that the server supports; empty: the server's.
     pub scopes: Vec<String>,
-    /// The only authorization server to use; `None`: what the server's metadata names. Needed with a client secret, so
-    /// that no server can have it sent elsewhere.
+    /// The only authorization server to use; `None`: what the server's metadata names. Needed with a client secret or an
+    /// assertion, so that no server can have it sent elsewhere.
     pub issuer: Option<String>,
-    /// The token endpoint, for [`Mode::ClientCredentials`] and [`Mode::Exchange`]: then nothing is discovered. Needed for
-    /// the latter, so that no server can have callers' tokens sent elsewhere.
+    /// The token endpoint, for grants without a browser: then nothing is discovered. Needed for [`Mode::Exchange`], so that
+    /// no server can have callers' tokens sent elsewhere.
     pub token_url: Option<String>,
-    /// The `audience` parameter of token requests; `None`: none is sent.
+    /// The `audience` parameter of token requests; `None`: none is sent, but to a provider the issuer.
     pub audience: Option<String>,
-    /// The `resource` parameter of the token requests of [`Mode::ClientCredentials`] and [`Mode::Exchange`], an absolute
-    /// URI; `None`: the server, as its metadata names it.
+    /// The `resource` parameter of token requests without a browser, an absolute URI; `None`: the server, as its metadata
+    /// names it.
     pub resource: Option<String>,
+    /// The JWT that [`Mode::JwtBearer`] has a token granted for: somebody whom the authorization server trusts says in it
+    /// who the gateway is.
+    pub assertion: Option<Arc<Source>>,
     /// What [`Mode::Exchange`] asks for.
     pub exchange: Exchange,
+    /// Whom [`Mode::EnterpriseManaged`] asks first.
+    pub provider: Option<Provider>,
     /// The redirect URI of [`login`](super::login) on the loopback; `None`: a free port, at `/callback`.
     pub redirect: Option<String>,
     /// Whether a server without metadata may be its own authorization server, as in revision 2025-03-26. Off by
@@ -64,8 +70,20 @@ pub enum Mode {
     },
     /// One for everybody, by the grant `client_credentials`.
     ClientCredentials,
+    /// One for everybody, by the grant `jwt-bearer` (RFC 7523 §2.1).
+    JwtBearer,
     /// One for each caller, by exchange of the caller's own (RFC 8693).
     Exchange,
+    /// One for each caller, or one for everybody, by what an enterprise's [`Provider`] says of whose it is (MCP extension
+    /// `enterprise-managed-authorization`).
+    EnterpriseManaged,
+}
+
+impl Mode {
+    /// Whether a person authorizes the gateway in a browser.
+    pub(super) fn is_interactive(&self) -> bool {
+        matches!(self, Self::Gateway | Self::PerUser { .. })
+    }
 }
 
 /// What the gateway is to the authorization server.
@@ -137,7 +155,9 @@ impl OauthConfig {
             token_url: None,
             audience: None,
             resource: None,
+            assertion: None,
             exchange: Exchange::default(),
+            provider: None,
             redirect: None,
             legacy_discovery: false,
             loopback_issuers: false,
@@ -145,6 +165,17 @@ impl OauthConfig {
             confidant: None,
             limits: OauthLimits::default(),
         }
+    }
+
+    /// Whether callers' own tokens are exchanged.
+    pub(super) fn exchanges_callers(&self) -> bool {
+        let managed = || self.provider.as_ref().is_some_and(|provider| provider.subject.is_none());
+        self.mode == Mode::Exchange || (self.mode == Mode::EnterpriseManaged && managed())
+    }
+
+    /// Whether two callers may have different tokens.
+    pub(super) fn is_per_caller(&self) -> bool {
+        matches!(self.mode, Mode::PerUser { .. }) || self.exchanges_callers()
     }
 
     /// Whether it can work, without asking anybody.
@@ -155,29 +186,26 @@ impl OauthConfig {
         self.clone().checked().map(drop)
     }
 
-    pub(super) fn checked(self) -> Result<Checked, OauthError> {
-        let server =
-            Address::parse(&self.url).map_err(|_| OauthError::Misconfigured("url is no http(s) URL"))?;
-        let address = |text: &Option<String>, wrong| {
-            let read = text.as_deref().map(Address::parse).transpose();
-            read.map_err(|_| OauthError::Misconfigured(wrong))
-        };
-        let issuer = address(&self.issuer, "issuer is no http(s) URL")?;
-        let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
-        let interactive = matches!(self.mode, Mode::Gateway | Mode::PerUser { .. });
+    /// The first rule that single values do not break, but together.
+    fn broken_rule(&self) -> Option<&'static str> {
+        let interactive = self.mode.is_interactive();
+        let asserted = self.mode == Mode::JwtBearer;
         let rules = [
             (
-                self.mode == Mode::Exchange && token_url.is_none(),
+                self.mode == Mode::Exchange && self.token_url.is_none(),
                 "exchange needs token_url, so that callers' tokens are sent nowhere else",
             ),
-            (interactive && token_url.is_some(), "token_url is for client_credentials and exchange"),
+            (
+                interactive && self.token_url.is_some(),
+                "token_url is for client_credentials, jwt_bearer and exchange",
+            ),
             (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
             (
-                !interactive && self.client.secret.is_none() && self.client.key.is_none(),
+                !interactive && !asserted && self.client.secret.is_none() && self.client.key.is_none(),
                 "client_credentials and exchange need client_secret or private_key",
             ),
             (
-                self.client.secret.is_some() && issuer.is_none() && token_url.is_none(),
+                self.client.secret.is_some() && self.issuer.is_none() && self.token_url.is_none(),
                 "client_secret needs issuer or token_url, so that it is sent nowhere else",
             ),
             (
@@ -193,17 +221,69 @@ impl OauthConfig {
                 self.resource.as_deref().is_some_and(|text| !is_uri(text)),
                 "resource is no absolute URI without fragment",
             ),
-            (interactive && self.resource.is_some(), "resource is for client_credentials and exchange"),
+            (
+                interactive && self.resource.is_some(),
+                "resource is for client_credentials, jwt_bearer and exchange",
+            ),
             (!self.exchange.has_types(), "a type of the exchange is no URI"),
             (!is_base(&self.mode), "base is neither https nor http on the loopback"),
         ];
-        if let Some((_, rule)) = rules.into_iter().find(|(broken, _)| *broken) {
+        let mut rules = self.assertion_rules().into_iter().chain(rules);
+        rules.find(|(broken, _)| *broken).map(|(_, rule)| rule)
+    }
+
+    /// What of assertions and of who gives them is broken, with its rule.
+    fn assertion_rules(&self) -> [(bool, &'static str); 7] {
+        let asserted = self.mode == Mode::JwtBearer;
+        let managed = self.mode == Mode::EnterpriseManaged;
+        let provider = self.provider.as_ref();
+        [
+            (asserted && self.client.id.is_none(), "jwt_bearer needs client_id"),
+            (asserted != self.assertion.is_some(), "assertion is what jwt_bearer needs, and nothing else"),
+            (
+                asserted && self.issuer.is_none() && self.token_url.is_none(),
+                "jwt_bearer needs issuer or token_url, so that the assertion is sent nowhere else",
+            ),
+            (
+                managed != provider.is_some(),
+                "an identity provider is what enterprise_managed needs, and nothing else",
+            ),
+            (
+                managed && self.issuer.is_none(),
+                "enterprise_managed needs issuer, which the identity provider is asked for",
+            ),
+            (
+                provider.is_some_and(|provider| provider.client.id.is_none()),
+                "enterprise_managed needs a client_id at the identity provider too",
+            ),
+            (
+                provider.is_some_and(|provider| !is_uri(&provider.subject_type)),
+                "a type of the exchange is no URI",
+            ),
+        ]
+    }
+
+    pub(super) fn checked(self) -> Result<Checked, OauthError> {
+        let server =
+            Address::parse(&self.url).map_err(|_| OauthError::Misconfigured("url is no http(s) URL"))?;
+        let address = |text: &Option<String>, wrong| {
+            let read = text.as_deref().map(Address::parse).transpose();
+            read.map_err(|_| OauthError::Misconfigured(wrong))
+        };
+        let issuer = address(&self.issuer, "issuer is no http(s) URL")?;
+        let token_url = address(&self.token_url, "token_url is no http(s) URL")?;
+        let provider_url = address(
+            &self.provider.as_ref().map(|provider| provider.token_url.clone()),
+            "token_url of the identity provider is no http(s) URL",
+        )?;
+        if let Some(rule) = self.broken_rule() {
             return Err(OauthError::Misconfigured(rule));
         }
         let named = [
             Some(server.origin()),
             issuer.as_ref().map(Address::origin),
             token_url.as_ref().map(Address::origin),
+            provider_url.as_ref().map(Address::origin),
         ];
         let trust = Trust::new(named.into_iter().flatten().collect(), self.loopback_issuers);
         let scopes: Scopes = self.scopes.iter().map(String::as_str).collect();

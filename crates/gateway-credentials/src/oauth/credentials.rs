@@ -96,16 +96,13 @@ impl OauthCredentials {
 
     /// Whose token it is; nobody else's stands in for it.
     fn need(&self, incoming: Option<&Incoming>) -> Result<Need, OauthError> {
-        let owner = match self.mode() {
-            Mode::Gateway | Mode::ClientCredentials => Some(Owner::Gateway),
-            Mode::PerUser { .. } | Mode::Exchange => {
-                incoming.and_then(|incoming| Owner::of(&incoming.caller))
-            }
-        };
+        let config = &self.shared.checked.config;
+        let of_caller = || incoming.and_then(|incoming| Owner::of(&incoming.caller));
+        let owner = if config.is_per_caller() { of_caller() } else { Some(Owner::Gateway) };
         let owner = owner.ok_or(OauthError::NoUser)?;
-        let subject = match self.mode() {
-            Mode::Exchange => Some(incoming.and_then(subject).ok_or(OauthError::NoUser)?),
-            _ => None,
+        let subject = match config.exchanges_callers() {
+            true => Some(incoming.and_then(subject).ok_or(OauthError::NoUser)?),
+            false => None,
         };
         let digest = subject.as_ref().map(|subject| digest_of(subject.token.expose())).unwrap_or_default();
         Ok(Need { subject, ..Need::of(owner, &digest) })
@@ -151,7 +148,7 @@ impl OauthCredentials {
         bearer: &BearerChallenge,
     ) -> Result<Reaction, OauthError> {
         let entry = self.shared.entries.entry(&need.key, now());
-        let is_interactive = matches!(self.mode(), Mode::Gateway | Mode::PerUser { .. });
+        let is_interactive = self.mode().is_interactive();
         let other = |held: Held| held.access.expose() != sent;
         match entry.fresh(now()) {
             Some(held) if other(held.clone()) => return Ok(Reaction::Retry),
@@ -171,17 +168,13 @@ impl OauthCredentials {
         if !entry.may_step_up(limit, Instant::now()) {
             return Err(OauthError::ScopesInVain);
         }
-        match self.mode() {
-            Mode::Gateway | Mode::PerUser { .. } => {
-                self.shared.note_wanted(need, &asked).await?;
-                Err(OauthError::ScopesNeeded)
-            }
-            Mode::ClientCredentials | Mode::Exchange => {
-                self.shared.heard().want(&asked);
-                self.shared.entries.take_back();
-                self.token(need).await.map(|_| Reaction::Retry)
-            }
+        if is_interactive {
+            self.shared.note_wanted(need, &asked).await?;
+            return Err(OauthError::ScopesNeeded);
         }
+        self.shared.heard().want(&asked);
+        self.shared.entries.take_back();
+        self.token(need).await.map(|_| Reaction::Retry)
     }
 
     /// What the caller is told: a page of ours to visit, or nothing that the operator should know first.
@@ -204,7 +197,7 @@ impl OauthCredentials {
                     reason: format!("{name}: {error}: run `gatewayd login {name}`"),
                 }
             }
-            (OauthError::NoUser, Mode::Exchange, _) => {
+            (OauthError::NoUser, ..) if self.shared.checked.config.exchanges_callers() => {
                 CredentialError::OfCaller { what: "an access token of yours; a key is not enough" }
             }
             (error, ..) if is_of_caller(&error) => CredentialError::OfCaller {
@@ -265,7 +258,7 @@ impl Credentials for OauthCredentials {
     }
 
     fn is_per_caller(&self) -> bool {
-        matches!(self.mode(), Mode::PerUser { .. } | Mode::Exchange)
+        self.shared.checked.config.is_per_caller()
     }
 }
 

@@ -79,6 +79,24 @@ pub enum OauthError {
         /// Why.
         reason: String,
     },
+    /// The assertion that a token is to be granted for cannot be had.
+    #[error("there is no assertion: {reason}")]
+    NoAssertion {
+        /// Why.
+        reason: String,
+    },
+    /// The token of the gateway's own that an identity provider is to be given cannot be had.
+    #[error("there is no subject token: {reason}")]
+    NoSubject {
+        /// Why.
+        reason: String,
+    },
+    /// The identity provider gave nothing for the gateway's own token.
+    #[error("the identity provider did not exchange the gateway's subject token ({code})")]
+    ProviderRefused {
+        /// Its code, or the status.
+        code: String,
+    },
     /// A document is not what its standard says.
     #[error("the {0} is not understood")]
     Malformed(&'static str),

@@ -2,7 +2,11 @@ use std::sync::Arc;
 
 use gateway_domain::{Caller, Secret};
 
-use super::{OauthError, form::Form, grant::ACCESS_TOKEN};
+use super::{
+    OauthError,
+    form::Form,
+    grant::{ACCESS_TOKEN, TOKEN_EXCHANGE},
+};
 use crate::fixed::Source;
 
 /// How a caller's token is exchanged (RFC 8693 §2.1). Types are URIs of RFC 8693 §3, or others that the token endpoint
@@ -39,13 +43,13 @@ impl Exchange {
     /// [`OauthError::NoActor`].
     pub(super) async fn form(&self, subject: &Secret) -> Result<Form, OauthError> {
         let form = Form::default()
-            .with("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
+            .with("grant_type", TOKEN_EXCHANGE)
             .with("subject_token", subject.expose())
             .with("subject_token_type", &self.subject_type)
             .with("requested_token_type", &self.requested_type);
         let Some(actor) = &self.actor else { return Ok(form) };
-        let token = actor.token().await?;
-        Ok(form.with("actor_token", token.expose().trim_ascii()).with("actor_token_type", &actor.kind))
+        let token = actor.token.word().await.map_err(|reason| OauthError::NoActor { reason })?;
+        Ok(form.with("actor_token", token.expose()).with("actor_token_type", &actor.kind))
     }
 
     /// The token endpoint has refused: the actor's token may be why, and is asked for anew the next time.
@@ -59,17 +63,6 @@ impl Exchange {
     pub(super) fn has_types(&self) -> bool {
         let actor = self.actor.as_ref().map(|actor| &actor.kind);
         [&self.subject_type, &self.requested_type].into_iter().chain(actor).all(|kind| is_uri(kind))
-    }
-}
-
-impl Actor {
-    async fn token(&self) -> Result<Secret, OauthError> {
-        let got = self.token.value().await;
-        let token = got.map_err(|error| OauthError::NoActor { reason: error.to_string() })?;
-        if token.expose().trim_ascii().is_empty() {
-            return Err(OauthError::NoActor { reason: format!("{} is empty", self.token.origin()) });
-        }
-        Ok(token)
     }
 }
 

@@ -50,13 +50,36 @@ impl Endpoint<'_> {
     /// Makes one token request. Not cancel-safe: what a server has granted may be lost.
     pub(crate) async fn ask(&self, wire: &Wire, config: &Checked, form: Form) -> Result<Granted, OauthError> {
         let asked_at = now();
-        let (form, authorization) = self.authenticated(form, asked_at)?;
-        let place =
-            Place { address: self.address, named: config.trust.named(self.address), part: "token endpoint" };
-        let answer = wire.form(place, authorization, &form).await?;
+        let answer = self.answer(wire, config, form, asked_at, "token endpoint").await?;
         let granted = granted(&answer, asked_at, &config.config.exchange.requested_type)?;
         config.confide(granted.secrets());
         Ok(granted)
+    }
+
+    /// Makes one token request of an identity provider, for an ID-JAG.
+    pub(crate) async fn ask_assertion(
+        &self,
+        wire: &Wire,
+        config: &Checked,
+        form: Form,
+    ) -> Result<Secret, OauthError> {
+        let part = "token endpoint of the identity provider";
+        let assertion = assertion(&self.answer(wire, config, form, now(), part).await?)?;
+        config.confide([&assertion]);
+        Ok(assertion)
+    }
+
+    async fn answer(
+        &self,
+        wire: &Wire,
+        config: &Checked,
+        form: Form,
+        now: u64,
+        part: &'static str,
+    ) -> Result<Answer, OauthError> {
+        let (form, authorization) = self.authenticated(form, now)?;
+        let place = Place { address: self.address, named: config.trust.named(self.address), part };
+        wire.form(place, authorization, &form).await
     }
 
     /// The form with what proves who the client is, or the header that does.
@@ -103,22 +126,36 @@ const LEAST_LEEWAY: u64 = 30;
 /// Bytes of a token; longer headers are refused by many servers.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-fn granted(answer: &Answer, asked_at: u64, requested: &str) -> Result<Granted, OauthError> {
+/// What an endpoint gave, if it is 200 and a token that can be sent.
+fn given(answer: &Answer, bad: &OauthError) -> Result<(TokenAnswer, Secret), OauthError> {
     if answer.status != StatusCode::OK {
         let refusal = serde_json::from_slice::<Refusal>(&answer.body);
         let code =
             refusal.map_or_else(|_| answer.status.as_str().to_owned(), |refusal| shown_code(&refusal.error));
         return Err(OauthError::TokenRefused { code });
     }
+    let mut found: TokenAnswer = serde_json::from_slice(&answer.body).map_err(|_| bad.clone())?;
+    let token = Secret::new(std::mem::take(&mut found.access_token));
+    let text = token.expose();
+    let is_token =
+        !text.is_empty() && text.len() <= LONGEST_TOKEN && text.bytes().all(|one| one.is_ascii_graphic());
+    if is_token { Ok((found, token)) } else { Err(bad.clone()) }
+}
+
+/// What is no token for a server, but an assertion for its authorization server.
+fn assertion(answer: &Answer) -> Result<Secret, OauthError> {
+    const BAD: OauthError = OauthError::Malformed("answer of the identity provider");
+    let (found, assertion) = given(answer, &BAD)?;
+    let is_id_jag = found.issued_token_type.as_deref() == Some(ID_JAG);
+    if is_id_jag && found.token_type.eq_ignore_ascii_case("N_A") { Ok(assertion) } else { Err(BAD) }
+}
+
+fn granted(answer: &Answer, asked_at: u64, requested: &str) -> Result<Granted, OauthError> {
     const BAD: OauthError = OauthError::Malformed("answer of the token endpoint");
-    let found: TokenAnswer = serde_json::from_slice(&answer.body).map_err(|_| BAD)?;
-    let access = Secret::new(found.access_token);
-    let is_token = |text: &str| {
-        !text.is_empty() && text.len() <= LONGEST_TOKEN && text.bytes().all(|one| one.is_ascii_graphic())
-    };
+    let (found, access) = given(answer, &BAD)?;
     let is_access =
         found.issued_token_type.is_none_or(|kind| [ACCESS_TOKEN, JWT, requested].contains(&kind.as_str()));
-    if !is_token(access.expose()) || !found.token_type.eq_ignore_ascii_case("bearer") || !is_access {
+    if !found.token_type.eq_ignore_ascii_case("bearer") || !is_access {
         return Err(BAD);
     }
     Ok(Granted {
@@ -133,6 +170,10 @@ fn granted(answer: &Answer, asked_at: u64, requested: &str) -> Result<Granted, O
     })
 }
 
+/// RFC 8693 §2.1.
+pub(crate) const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+/// An identity assertion JWT authorization grant.
+pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// RFC 8693 §3.
 pub(crate) const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";

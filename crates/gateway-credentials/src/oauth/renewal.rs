@@ -1,5 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
+use gateway_domain::Secret;
 use tokio::time::Instant;
 
 use super::{
@@ -28,7 +29,9 @@ impl Shared {
         entry.must_wait(Instant::now())?;
         let got = match self.checked.config.mode {
             Mode::Gateway | Mode::PerUser { .. } => self.stored(need, entry).await,
-            Mode::ClientCredentials | Mode::Exchange => self.granted(need).await,
+            Mode::ClientCredentials | Mode::JwtBearer | Mode::Exchange | Mode::EnterpriseManaged => {
+                self.granted(need).await
+            }
         };
         match &got {
             Ok(held) => entry.hold(held),
@@ -100,30 +103,55 @@ impl Shared {
         Ok(held)
     }
 
-    /// A token that takes no person: by client credentials, or for the caller's own token.
+    /// A token that takes no person: by client credentials, for an assertion, or for the caller's own token.
     async fn granted(&self, need: &Need) -> Result<Held, OauthError> {
         let found = self.found().await?;
         let client = registered_by_hand(&self.checked, &found.issuer)?.ok_or(OauthError::NoClient)?;
-        let config = &self.checked.config;
-        let form = match &need.subject {
-            None => Form::default().with("grant_type", "client_credentials"),
-            Some(subject) => config.exchange.form(&subject.token).await?,
-        };
-        let form = form
-            .with("resource", config.resource.as_deref().unwrap_or(&found.resource))
-            .with_some("audience", config.audience.as_deref())
-            .with_some("scope", Some(&self.choice(&found, &Scopes::default()).parameter()));
+        let form = self.aimed(self.form(need, &found).await?, &found);
         let endpoint = self.endpoint(&found.issuer.token, &found.issuer.name, &client);
-        let got = endpoint.ask(&self.wire, &self.checked, form).await;
-        match (got, &need.subject) {
-            (Ok(granted), None) => Ok(held(&granted)),
-            (Ok(granted), Some(subject)) => Ok(held(&granted).until(subject.ends)),
-            (Err(OauthError::TokenRefused { code }), Some(_)) => {
-                config.exchange.refused().await;
-                Err(OauthError::ExchangeRefused { code })
-            }
-            (Err(error), _) => Err(error),
+        match endpoint.ask(&self.wire, &self.checked, form).await {
+            Ok(granted) => Ok(held(&granted).until(need.subject.as_ref().and_then(|subject| subject.ends))),
+            Err(OauthError::TokenRefused { code }) => Err(self.refused(code).await),
+            Err(error) => Err(error),
         }
+    }
+
+    /// The form of a grant, without what it is for.
+    async fn form(&self, need: &Need, found: &Found) -> Result<Form, OauthError> {
+        let config = &self.checked.config;
+        if let Some(provider) = &config.provider {
+            return Ok(asserting(&self.provided(provider, need, found).await?));
+        }
+        let form = match (&need.subject, &config.assertion) {
+            (Some(subject), _) => config.exchange.form(&subject.token).await?,
+            (None, Some(assertion)) => {
+                let word = assertion.word().await.map_err(|reason| OauthError::NoAssertion { reason })?;
+                self.checked.confide([&word]);
+                asserting(&word)
+            }
+            (None, None) => Form::default().with("grant_type", "client_credentials"),
+        };
+        Ok(form.with_some("audience", config.audience.as_deref()))
+    }
+
+    /// The same for this server, and for what it wants.
+    pub(super) fn aimed(&self, form: Form, found: &Found) -> Form {
+        let resource = self.checked.config.resource.as_deref().unwrap_or(&found.resource);
+        let scopes = self.choice(found, &Scopes::default()).parameter();
+        form.with("resource", resource).with_some("scope", Some(&scopes))
+    }
+
+    /// What a refusal means; what it may be about is asked for anew the next time.
+    async fn refused(&self, code: String) -> OauthError {
+        let config = &self.checked.config;
+        if config.mode == Mode::Exchange {
+            config.exchange.refused().await;
+            return OauthError::ExchangeRefused { code };
+        }
+        if let Some(assertion) = &config.assertion {
+            assertion.forget().await;
+        }
+        OauthError::TokenRefused { code }
     }
 
     /// What to ask for: see [`Choice`].
@@ -170,7 +198,7 @@ impl Shared {
     /// Whether scopes would be new: those that were asked for already are asked for in vain.
     pub(super) async fn wants_more(&self, need: &Need, asked: &Scopes) -> Result<bool, OauthError> {
         match self.checked.config.mode {
-            Mode::ClientCredentials | Mode::Exchange => {
+            Mode::ClientCredentials | Mode::JwtBearer | Mode::Exchange | Mode::EnterpriseManaged => {
                 let found = self.found().await?;
                 Ok(!self.choice(&found, &Scopes::default()).covers(asked))
             }
@@ -191,6 +219,12 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The form of the grant jwt-bearer (RFC 7523 §2.1).
+fn asserting(assertion: &Secret) -> Form {
+    let form = Form::default().with("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
+    form.with("assertion", assertion.expose())
 }
 
 fn held(granted: &Granted) -> Held {

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod enterprise;
 mod exchange;
 mod fake;
 mod flows;
+mod jwt_bearer;
 mod loopback;
 mod pages;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use figment::value::Value;
 use http::{HeaderName, Uri, header};
 
-use super::model::{Grant, Interactive, Outgoing, Owner, TokenClient};
+use super::model::{Grant, Interactive, Outgoing, Owner, Provider, TokenClient, TokenSource};
 use super::{exchange, later};
 use crate::config::gateway::HOUR;
 use crate::config::problem::Fault;
@@ -31,14 +31,18 @@ enum Mode {
     Gateway,
     PerUser,
     ClientCredentials,
+    JwtBearer,
     Exchange,
+    EnterpriseManaged,
 }
 
-const MODES: [(&str, Mode); 4] = [
+const MODES: [(&str, Mode); 6] = [
     ("gateway", Mode::Gateway),
     ("per_user", Mode::PerUser),
     ("client_credentials", Mode::ClientCredentials),
+    ("jwt_bearer", Mode::JwtBearer),
     ("exchange", Mode::Exchange),
+    ("enterprise_managed", Mode::EnterpriseManaged),
 ];
 
 pub(in crate::config) fn read(table: &mut Table<'_>) -> Outgoing {
@@ -88,18 +92,18 @@ fn of_kind(kind: Kind, table: &mut Table<'_>) -> Option<Grant> {
             let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
             Some(Grant::Command { header, ttl, argv: argv? })
         }
-        Kind::Oauth => Some(oauth(table)),
+        Kind::Oauth => oauth(table),
     }
 }
 
-fn oauth(table: &mut Table<'_>) -> Grant {
+fn oauth(table: &mut Table<'_>) -> Option<Grant> {
     let mode = table.read("mode", scalar::one_of(&MODES)).unwrap_or(Mode::Gateway);
     let mut client = client(table);
-    if matches!(mode, Mode::ClientCredentials | Mode::Exchange) {
+    if !matches!(mode, Mode::Gateway | Mode::PerUser) {
         client.resource = table.read("resource", exchange::resource);
     }
     let is_proved = client.client_secret.is_some() || client.private_key.is_some();
-    match mode {
+    let grant = match mode {
         Mode::Gateway | Mode::PerUser => {
             if client.client_secret.is_some() && client.issuer.is_none() {
                 let fault = Fault::new("a client_secret needs issuer, so that it is sent nowhere else");
@@ -114,6 +118,7 @@ fn oauth(table: &mut Table<'_>) -> Grant {
             }
             Grant::ClientCredentials(client)
         }
+        Mode::JwtBearer => Grant::JwtBearer { assertion: assertion(&client, table)?, client },
         Mode::Exchange => {
             if client.token_url.is_none() {
                 table.report(Fault::new("needs token_url: a caller's token goes nowhere else"));
@@ -123,7 +128,56 @@ fn oauth(table: &mut Table<'_>) -> Grant {
             }
             Grant::Exchange { client, exchange: exchange::read(table) }
         }
+        Mode::EnterpriseManaged => {
+            if client.issuer.is_none() {
+                table.report(Fault::new("needs issuer, which the identity provider is asked for"));
+            }
+            if client.client_id.is_none() || !is_proved {
+                table.report(Fault::new("needs client_id, and client_secret or private_key"));
+            }
+            let provider = required(table, "idp").and_then(|item| provider(item.table()?))?;
+            Grant::EnterpriseManaged { client, provider: Box::new(provider) }
+        }
+    };
+    Some(grant)
+}
+
+/// What a token is granted for to a client that may have no secret.
+fn assertion(client: &TokenClient, table: &mut Table<'_>) -> Option<TokenSource> {
+    if client.client_id.is_none() {
+        table.report(Fault::new("needs client_id"));
     }
+    if client.issuer.is_none() && client.token_url.is_none() {
+        table.report(Fault::new("needs issuer or token_url: the assertion goes nowhere else"));
+    }
+    let item = table.take("assertion");
+    if item.is_none() {
+        table.report(Fault::new("needs assertion").hint(later::SOURCES));
+    }
+    item.and_then(|item| later::token(&item))
+}
+
+/// `idp`: whom a user's token is shown first.
+fn provider(mut table: Table<'_>) -> Option<Provider> {
+    let [token_url, client_id] = ["token_url", "client_id"].map(|key| required(&mut table, key));
+    let secret = |item: Item<'_>| -> Option<Secret> { secret::read(&item) };
+    let client_secret = table.take("client_secret").and_then(secret);
+    let private_key = table.take("private_key").and_then(secret);
+    let subject = table.take("subject_token").and_then(|item| later::token(&item));
+    let subject_type = table.read("subject_token_type", exchange::token_type);
+    let (token_url, client_id) = (
+        token_url.and_then(|item| item.parsed(secure)),
+        client_id.and_then(|item| item.parsed(scalar::word)),
+    );
+    table.finish();
+    Some(Provider {
+        token_url: token_url?,
+        client_id: client_id?,
+        client_secret,
+        private_key,
+        subject,
+        subject_type,
+    })
 }
 
 /// In which header; in `Authorization` it is a bearer token.

@@ -1,15 +1,10 @@
 //! What a caller's token is exchanged for, and who acts for the caller (RFC 8693).
 
-use std::time::Duration;
-
-use figment::value::Value;
-
 use super::later;
-use super::model::{Actor, Exchange, TokenSource};
-use crate::config::gateway::HOUR;
+use super::model::{Actor, Exchange};
 use crate::config::problem::{Fault, nearest};
 use crate::config::reader::{Item, Table};
-use crate::config::{scalar, secret};
+use crate::config::scalar;
 
 /// Types of RFC 8693 §3, by the end of their names.
 const TYPES: [&str; 6] = ["access_token", "jwt", "id_token", "refresh_token", "saml1", "saml2"];
@@ -24,7 +19,7 @@ pub(super) fn read(table: &mut Table<'_>) -> Exchange {
         }
         (_, kind) => kind.and_then(|item| item.parsed(token_type)),
     };
-    let source = token.and_then(|item| source(&item));
+    let source = token.and_then(|item| later::token(&item));
     Exchange {
         subject_type: table.read("subject_token_type", token_type),
         requested_type: table.read("requested_token_type", token_type),
@@ -42,39 +37,7 @@ pub(super) fn resource(item: &Item<'_>) -> Result<String, Fault> {
     }
 }
 
-/// By reference only: a file and a program are asked again while the gateway runs.
-fn source(item: &Item<'_>) -> Option<TokenSource> {
-    let Value::Dict(_, members) = item.value() else {
-        let fault = Fault::new("a token does not stand in the configuration");
-        item.report(
-            fault.hint("write { env = \"NAME\" }, { file = \"path\" } or { command = [\"program\"] }"),
-        );
-        return None;
-    };
-    if members.contains_key("env") {
-        return secret::read(item).map(TokenSource::Value);
-    }
-    let mut table = item.table()?;
-    let (file, command) = (table.take("file"), table.take("command"));
-    let source = match (file, command) {
-        (Some(file), None) => later::file(&file).map(TokenSource::File),
-        (None, Some(command)) => {
-            let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
-            later::program(&command).map(|argv| TokenSource::Command { argv, ttl })
-        }
-        _ => {
-            let fault = Fault::new("a token has exactly one source");
-            table.report(
-                fault.hint("write { env = \"NAME\" }, { file = \"path\" } or { command = [\"program\"] }"),
-            );
-            None
-        }
-    };
-    table.finish();
-    source
-}
-
-fn token_type(item: &Item<'_>) -> Result<String, Fault> {
+pub(super) fn token_type(item: &Item<'_>) -> Result<String, Fault> {
     let text = scalar::word(item)?;
     if TYPES.contains(&text.as_str()) {
         return Ok(uri_of(&text));

@@ -5,10 +5,20 @@ use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use figment::value::Value;
 
 use super::credentials::argv;
+use super::model::TokenSource;
+use crate::config::gateway::HOUR;
+use crate::config::problem::Fault;
 use crate::config::reader::Item;
-use crate::config::scalar;
+use crate::config::{scalar, secret};
+
+/// The hint to whoever wrote a token that has no source.
+pub(super) const SOURCES: &str =
+    "write { env = \"NAME\" }, { file = \"path\" } or { command = [\"program\"] }";
 
 /// The path of a file with a secret in it.
 pub(super) fn file(item: &Item<'_>) -> Option<PathBuf> {
@@ -28,6 +38,34 @@ pub(super) fn program(item: &Item<'_>) -> Option<Vec<String>> {
         item.note(format!("there is no program {program:?}; calls fail until there is"));
     }
     Some(argv)
+}
+
+/// A token of the gateway's own. By reference only: a file and a program are asked again while the gateway runs.
+pub(super) fn token(item: &Item<'_>) -> Option<TokenSource> {
+    let Value::Dict(_, members) = item.value() else {
+        let fault = Fault::new("a token does not stand in the configuration");
+        item.report(fault.hint(SOURCES));
+        return None;
+    };
+    if members.contains_key("env") {
+        return secret::read(item).map(TokenSource::Value);
+    }
+    let mut table = item.table()?;
+    let (path, command) = (table.take("file"), table.take("command"));
+    let source = match (path, command) {
+        (Some(path), None) => file(&path).map(TokenSource::File),
+        (None, Some(command)) => {
+            let ttl = table.read("ttl", scalar::duration(24 * HOUR)).unwrap_or(Duration::from_secs(300));
+            program(&command).map(|argv| TokenSource::Command { argv, ttl })
+        }
+        _ => {
+            let fault = Fault::new("a token has exactly one source");
+            table.report(fault.hint(SOURCES));
+            None
+        }
+    };
+    table.finish();
+    source
 }
 
 /// Whether it can be read. Opening a pipe would wait for who writes into it.

@@ -311,8 +311,16 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// Whether two callers may be proved differently.
     pub(crate) fn is_per_caller(&self) -> bool {
-        let is_exchanged = matches!(&self.grant, Some(Grant::Exchange { .. }));
-        is_exchanged || self.is_per_user() || !self.forward.is_empty()
+        self.exchanges_tokens() || self.is_per_user() || !self.forward.is_empty()
+    }
+
+    /// Whether callers' own tokens are exchanged.
+    pub(crate) fn exchanges_tokens(&self) -> bool {
+        match &self.grant {
+            Some(Grant::Exchange { .. }) => true,
+            Some(Grant::EnterpriseManaged { provider, .. }) => provider.subject.is_none(),
+            _ => false,
+        }
     }
 
     /// Whether each user gets a token of its own at a page.
@@ -325,7 +333,10 @@ impl Grant {
     /// What the gateway is to an authorization server, if it is anything.
     pub(crate) fn client(&self) -> Option<&TokenClient> {
         match self {
-            Self::ClientCredentials(client) | Self::Exchange { client, .. } => Some(client),
+            Self::ClientCredentials(client)
+            | Self::JwtBearer { client, .. }
+            | Self::EnterpriseManaged { client, .. }
+            | Self::Exchange { client, .. } => Some(client),
             Self::Interactive(interactive) => Some(&interactive.client),
             Self::File { .. } | Self::Command { .. } => None,
         }
@@ -341,8 +352,12 @@ pub(crate) enum Grant {
     Command { header: HeaderName, argv: Vec<String>, ttl: Duration },
     /// OAuth client credentials.
     ClientCredentials(TokenClient),
+    /// RFC 7523 §2.1: a token for what somebody else says of the gateway.
+    JwtBearer { client: TokenClient, assertion: TokenSource },
     /// RFC 8693: the client's token for another.
     Exchange { client: TokenClient, exchange: Exchange },
+    /// A token for what an enterprise's identity provider says of a user.
+    EnterpriseManaged { client: TokenClient, provider: Box<Provider> },
     /// The authorization code flow.
     Interactive(Box<Interactive>),
 }
@@ -364,6 +379,20 @@ pub(crate) struct TokenClient {
     pub(crate) legacy_discovery: bool,
     /// Whether documents may name addresses of this machine: for development.
     pub(crate) loopback_issuers: bool,
+}
+
+/// The gateway as a client of an enterprise's identity provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) token_url: Uri,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: Option<Secret>,
+    /// PEM, for `private_key_jwt`.
+    pub(crate) private_key: Option<Secret>,
+    /// A token of the gateway's own; else each caller's is exchanged.
+    pub(crate) subject: Option<TokenSource>,
+    /// A URI; by default of ID tokens.
+    pub(crate) subject_type: Option<String>,
 }
 
 /// What is asked for in exchange for a caller's token. Types are URIs; by default of access tokens.

@@ -36,6 +36,7 @@ fn each_mode_of_oauth_takes_its_members() {
         ("gateway", format!("{client}, redirect = \"http://127.0.0.1:8765/back\", store = \"kept\"")),
         ("per_user", "client_metadata_url = \"https://g.example/client.json\"".to_owned()),
         ("client_credentials", client.to_owned()),
+        ("jwt_bearer", format!("{client}, assertion = {{ env = \"KEY\" }}")),
         ("exchange", format!("{client}, token_url = \"https://login.example/token\"")),
     ];
     for (mode, members) in rows {
@@ -50,6 +51,7 @@ fn each_mode_of_oauth_takes_its_members() {
                 Owner::User => "per_user",
             },
             Grant::ClientCredentials(_) => "client_credentials",
+            Grant::JwtBearer { .. } => "jwt_bearer",
             Grant::Exchange { .. } => "exchange",
             other => panic!("{other:?}"),
         };
@@ -95,6 +97,100 @@ fn an_exchange_says_what_it_is_of_for_and_by_whom() {
          issuer = \"https://login.example\", resource = \"api://backend\"",
     );
     assert_eq!(for_itself.client().unwrap().resource.as_deref(), Some("api://backend"));
+}
+
+#[test]
+fn an_assertion_comes_from_the_environment_a_file_or_a_program() {
+    let from = |source: &str| {
+        let grant = grant(&format!(
+            "type = \"oauth\", mode = \"jwt_bearer\", client_id = \"me\", issuer = \"https://login.example\", \
+             resource = \"api://backend\", assertion = {{ {source} }}"
+        ));
+        let Grant::JwtBearer { client, assertion } = grant else { panic!("{grant:?}") };
+        assert_eq!((client.resource.as_deref(), client.client_secret), (Some("api://backend"), None));
+        assertion
+    };
+    assert_eq!(from("env = \"KEY\""), TokenSource::Value(Secret::new("a-secret-of-some-length")));
+    let file = from("file = \"token\"");
+    assert!(matches!(&file, TokenSource::File(path) if path.is_absolute() && path.ends_with("token")));
+    let argv = ["spire", "fetch"].map(str::to_owned).to_vec();
+    let program = from("command = [\"spire\", \"fetch\"], ttl = \"1m\"");
+    assert_eq!(program, TokenSource::Command { argv, ttl: Duration::from_secs(60) });
+}
+
+#[test]
+fn an_assertion_that_cannot_be_sent_is_told_with_its_place() {
+    let sources = "hint: write { env = \"NAME\" }, { file = \"path\" } or { command = [\"program\"] }";
+    let [assertion, id, issuer] =
+        ["assertion = { env = \"KEY\" }", "client_id = \"me\"", "issuer = \"https://login.example\""];
+    let rows = [
+        ([id, issuer, "scopes = []"], format!("auth: needs assertion; {sources}")),
+        ([assertion, issuer, "scopes = []"], "auth: needs client_id".to_owned()),
+        (
+            [assertion, id, "scopes = []"],
+            "auth: needs issuer or token_url: the assertion goes nowhere else".to_owned(),
+        ),
+        (
+            ["assertion = \"in-the-clear\"", id, issuer],
+            format!("auth.assertion: a token does not stand in the configuration; {sources}"),
+        ),
+    ];
+    for (members, problem) in rows {
+        let text = format!(
+            "[downstreams.r]\nurl = \"https://r.example\"\n\
+             auth = {{ type = \"oauth\", mode = \"jwt_bearer\", {} }}",
+            members.join(", ")
+        );
+        let scene = Scene::with("g.toml", &text).variable("KEY", "a-secret-of-some-length");
+        assert_eq!(scene.problems(), [format!("g.toml:3: downstreams.r.{problem}")], "{members:?}");
+    }
+}
+
+const MANAGED: &str = "type = \"oauth\", mode = \"enterprise_managed\", client_id = \"me\", \
+    client_secret = { env = \"KEY\" }";
+
+#[test]
+fn a_provider_is_asked_for_the_caller_or_for_the_gateway_itself() {
+    let read = |members: &str| {
+        let grant = grant(&format!(
+            "{MANAGED}, issuer = \"https://login.example\", \
+             idp = {{ token_url = \"https://idp.example/token\", client_id = \"us\"{members} }}"
+        ));
+        let Grant::EnterpriseManaged { provider, .. } = &grant else { panic!("{grant:?}") };
+        let provider = (**provider).clone();
+        (Outgoing { grant: Some(grant), forward: Vec::new() }.is_per_caller(), provider)
+    };
+    let (is_per_caller, provider) = read("");
+    assert!(is_per_caller);
+    assert_eq!((&*provider.client_id, provider.subject_type), ("us", None));
+    let (is_per_caller, provider) =
+        read(", subject_token = { file = \"token\" }, subject_token_type = \"saml2\"");
+    assert!(!is_per_caller && matches!(provider.subject, Some(TokenSource::File(_))));
+    assert_eq!(provider.subject_type.as_deref(), Some("urn:ietf:params:oauth:token-type:saml2"));
+}
+
+#[test]
+fn a_provider_that_cannot_be_asked_is_told_with_its_place() {
+    let issuer = "issuer = \"https://login.example\"";
+    let good = "idp = { token_url = \"https://idp.example/token\", client_id = \"us\" }";
+    let rows = [
+        (issuer.to_owned(), "auth: lacks idp"),
+        (format!("{issuer}, idp = {{ client_id = \"us\" }}"), "auth.idp: lacks token_url"),
+        (
+            format!("{issuer}, idp = {{ token_url = \"https://idp.example/token\" }}"),
+            "auth.idp: lacks client_id",
+        ),
+        (
+            format!("{issuer}, idp = {{ token_url = \"http://idp.example/token\", client_id = \"us\" }}"),
+            "auth.idp.token_url: must be https: secrets travel there",
+        ),
+        (good.to_owned(), "auth: needs issuer, which the identity provider is asked for"),
+    ];
+    for (members, problem) in rows {
+        let text = format!("[downstreams.r]\nurl = \"https://r.example\"\nauth = {{ {MANAGED}, {members} }}");
+        let scene = Scene::with("g.toml", &text).variable("KEY", "a-secret-of-some-length");
+        assert_eq!(scene.problems(), [format!("g.toml:3: downstreams.r.{problem}")], "{members}");
+    }
 }
 
 #[test]

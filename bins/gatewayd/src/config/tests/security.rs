@@ -257,7 +257,7 @@ fn examples_of_the_documentation_can_be_used() {
     ];
     let blocks = texts.iter().flat_map(|text| text.split("```toml\n").skip(1));
     let examples: Vec<_> = blocks.filter_map(|block| block.split("```").next()).collect();
-    assert_eq!(examples.len(), 8);
+    assert_eq!(examples.len(), 11);
     let certificate = include_str!("../../../../../crates/gateway-server/tests/edge/certs/server.pem");
     let key = include_str!("../../../../../crates/gateway-server/tests/edge/certs/server.key");
     for example in examples {
@@ -268,7 +268,7 @@ fn examples_of_the_documentation_can_be_used() {
             }
         }
         let mut scene = Scene::with("g.toml", &text);
-        for name in ["DESK_KEY", "SEARCH_TOKEN", "SHOP_KEY"] {
+        for name in ["CRM_CLIENT_SECRET", "DESK_KEY", "HANDBOOK_SECRET", "SEARCH_TOKEN", "SHOP_KEY"] {
             scene = scene.variable(name, "a-secret-of-some-length");
         }
         for (name, content) in [("gateway.pem", certificate), ("gateway.key", key), ("shop.yaml", "")] {
@@ -332,7 +332,7 @@ const UNUSABLE: &[(&str, &[&str])] = &[
     ),
     (
         "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\ntoken_url = \"https://g.example/token\"",
-        &["g.toml:3: downstreams.r.auth: token_url is for client_credentials and exchange"],
+        &["g.toml:3: downstreams.r.auth: token_url is for client_credentials, jwt_bearer and exchange"],
     ),
     (
         "key_header = \"x-key\"\n[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"x-key\"]",

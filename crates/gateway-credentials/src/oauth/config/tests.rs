@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 
 fn config(mode: Mode) -> OauthConfig {
@@ -21,6 +23,7 @@ fn what_cannot_work_is_refused_by_its_rule() {
     let token_url: Change = |config| config.token_url = Some("https://issuer.example/token".into());
     let gateway = || Mode::Gateway;
     let machine = || Mode::ClientCredentials;
+    let assertion: Change = |config| config.assertion = Some(Arc::new(Source::Value("a".into())));
     let at = |base: &str| Mode::PerUser { base: base.into() };
     type Row<'a> = (Mode, &'a [Change], Option<&'a str>);
     let rows: &[Row<'_>] = &[
@@ -37,6 +40,13 @@ fn what_cannot_work_is_refused_by_its_rule() {
         (machine(), &[id], Some("client_credentials")),
         (machine(), &[id, secret], Some("client_secret")),
         (machine(), &[id, secret, token_url], None),
+        (Mode::JwtBearer, &[id, assertion, issuer], None),
+        (Mode::JwtBearer, &[id, assertion, token_url], None),
+        (Mode::JwtBearer, &[id, assertion], Some("jwt_bearer")),
+        (Mode::JwtBearer, &[assertion, issuer], Some("jwt_bearer")),
+        (Mode::JwtBearer, &[id, issuer], Some("assertion")),
+        (machine(), &[id, secret, issuer, assertion], Some("assertion")),
+        (gateway(), &[assertion, issuer], Some("assertion")),
         (Mode::Exchange, &[id, secret, token_url], None),
         (Mode::Exchange, &[id, secret, issuer], Some("exchange")),
         (Mode::Exchange, &[secret, token_url], Some("client_credentials")),
