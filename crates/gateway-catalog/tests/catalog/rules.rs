@@ -284,6 +284,65 @@ async fn a_mark_hides_nothing_from_a_rule_that_denies() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_allowed_by_its_own_uri_stays_so_when_another_has_the_same() {
+    for (words, shown, hidden) in [
+        (&["allow * x:open*"][..], &["d", "e"][..], &[][..]),
+        (&["allow * x:d__open*"], &["d"], &["e"]),
+        // A rule that denies comes first, whichever of both it names.
+        (&["allow * x:open*", "deny * x:d__open*"], &["e"], &["d"]),
+        (&["allow * x:d__open*", "deny * x:open*"], &[], &["d", "e"]),
+        (&["allow * nothing"], &[], &["d", "e"]),
+    ] {
+        let rules = Words::of(words);
+        let two = [("d", script()), ("e", script())];
+        let scene = Scene::built(two, |_| {}, |builder| builder.with_decider(rules.clone()));
+        let uris = listed(&scene, ListKind::Resources, &View::All, &user()).await;
+        let templates = listed(&scene, ListKind::ResourceTemplates, &View::All, &user()).await;
+        assert!(!uris.contains("shut") && !templates.contains("shut"), "{words:?}: {uris} {templates}");
+        for (names, is_shown) in [(shown, true), (hidden, false)] {
+            for name in names {
+                let (uri, template) = (format!("x:{name}__open"), format!("x:{name}__open/{{a}}"));
+                assert_eq!(uris.contains(&format!("\"{uri}\"")), is_shown, "{words:?}: {uri} in {uris}");
+                assert_eq!(templates.contains(&template), is_shown, "{words:?}: {template} in {templates}");
+                for subject in [resource(&uri), completion(&template)] {
+                    let resolve = Resolve::new(scene.catalog.clone(), World::default());
+                    let outcome = resolve.dispatch(call_of(&user(), View::All, subject.clone())).await;
+                    assert_eq!(outcome.is_ok(), is_shown, "{words:?}: {subject:?}");
+                }
+                let watched = subscribe(&scene, &World::default(), View::All, &uri).await;
+                assert_eq!(watched.is_ok(), is_shown, "{words:?}: {uri}");
+            }
+        }
+    }
+}
+
+/// A rule that names a downstream is about what that one has.
+#[tokio::test(start_paused = true)]
+async fn whose_a_resource_is_counts_under_both_of_its_names() {
+    let two = [("d", script()), ("e", script())];
+    let scene = Scene::built(two, |_| {}, |builder| builder.with_decider(Arc::new(OpenOfE)));
+    let uris = listed(&scene, ListKind::Resources, &View::All, &user()).await;
+    assert!(uris.contains("\"x:e__open\"") && !uris.contains("x:d__open"), "{uris}");
+}
+
+/// `x:open` of `e` may be used, and nothing else.
+struct OpenOfE;
+
+impl Decider for OpenOfE {
+    fn decide(&self, _: &Caller, access: &Access<'_>) -> Decision {
+        let is_of_e = access.downstream.is_some_and(|downstream| downstream.as_str() == "e");
+        match is_of_e && access.name == "x:open" {
+            true => Decision::Allowed,
+            false => Decision::DeniedByDefault,
+        }
+    }
+
+    fn class(&self, _: &Caller) -> Option<u64> {
+        Some(1)
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_shown_is_not_completed_or_watched_either() {
     let rules = Words::of(&["allow completion/complete *", "allow resources/subscribe *"]);
     let scene = scene(&rules, true);
