@@ -307,7 +307,7 @@ impl Client {
         };
         let Visit { edge, principal, view, .. } = &self.visit;
         let opened = edge.sessions.apart(principal, view, client).and_then(|session| {
-            session.begins_with(edge.ports.directory.generations(view));
+            session.begins_with(edge.ports.directory.generations_to(view, &self.visit.caller));
             let stream = listen::legacy(&self.visit, &session, None)?;
             Ok((session, stream))
         });

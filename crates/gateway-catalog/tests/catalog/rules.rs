@@ -529,6 +529,67 @@ async fn other_rules_hold_at_once_and_are_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn only_what_a_caller_is_shown_is_a_change_to_it() {
+    let rules = Words::of(&["allow * d__open*", "allow * x:open*"]);
+    for is_public in [true, false] {
+        rules.say(&["allow * d__open*", "allow * x:open*"]);
+        let scene = scene(&rules, is_public);
+        scene.catalog.settled(ms(100)).await;
+        for view in [View::All, view("d")] {
+            scene.fake("d").follow(script());
+            let becomes = async |script: Script| {
+                let seen = scene.catalog.generation(&view);
+                scene.fake("d").follow(script);
+                scene.catalog.flush(None);
+                scene.catalog.changed(&view, seen).await;
+            };
+            let numbers = |caller: &Caller| scene.catalog.generations_to(&view, caller);
+            let whole = Script::tools(&["open", "shut", "inner", "shut2"])
+                .and(ListKind::Prompts, &[r#"{"name":"open"}"#, r#"{"name":"shut2"}"#])
+                .and(
+                    ListKind::Resources,
+                    &[r#"{"uri":"x:open","name":"n"}"#, r#"{"uri":"x:shut2","name":"n"}"#],
+                )
+                .and(ListKind::ResourceTemplates, &[r#"{"uriTemplate":"x:open/{a}","name":"n"}"#]);
+            let before = [user(), root()].map(|caller| numbers(&caller));
+            becomes(whole.clone()).await;
+            let after = [user(), root()].map(|caller| numbers(&caller));
+            assert_eq!(before[0] == after[0], is_public, "{view:?}: of what is not known all are told");
+            assert_ne!(before[1].tools, after[1].tools, "{view:?}");
+            if !is_public {
+                continue;
+            }
+            assert_ne!(before[1].prompts, after[1].prompts);
+            assert_ne!(before[1].resources, after[1].resources);
+            // One list of those that are shown, then the same as before, which may have been seen as another.
+            becomes(Script { ..Script::tools(&["open", "open2"]) }).await;
+            let other = numbers(&user());
+            assert!(other.tools != after[0].tools && other.prompts != after[0].prompts, "{view:?}");
+            assert_ne!(other.resources, after[0].resources, "{view:?}");
+            becomes(script()).await;
+            let again = numbers(&user());
+            assert!(![after[0].tools, other.tools].contains(&again.tools), "{view:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_rules_are_a_change_to_whom_they_show_others() {
+    let rules = Words::of(&["allow * d__open"]);
+    let scene = scene(&rules, true);
+    scene.catalog.settled(ms(100)).await;
+    let numbers = || scene.catalog.generations_to(&View::All, &user());
+    let before = numbers();
+    rules.say(&["allow * d__open", "allow * nothing"]);
+    scene.catalog.rules_changed();
+    assert_eq!(numbers(), before, "it is shown the same");
+    rules.say(&["allow tools/call d__*", "allow prompts/get d__open"]);
+    scene.catalog.rules_changed();
+    let after = numbers();
+    assert!(after.tools != before.tools && after.prompts == before.prompts, "{before:?} {after:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_downstreams_that_are_none_of_a_callers_business_nothing_is_said() {
     let rules = Words::of(&["allow * d__open"]);
     let secret = Script { opening: Opening::Fails("no"), ..script() };
