@@ -145,6 +145,17 @@ impl Directory for LiveCatalog {
         self.shared.view(view).map(|views| views.generations()).unwrap_or_default()
     }
 
+    fn generations_to(&self, view: &View, caller: &Caller) -> Generations {
+        let Some(views) = self.shared.view(view) else { return Generations::default() };
+        // What is not for everybody is not known before somebody asks for it: whoever may be shown it is told.
+        let is_known = self.behind(view, |source| !source.is_public && source.enabled).is_empty();
+        let class = self.shared.rules.class(caller).filter(|_| is_known);
+        match class {
+            Some(class) => self.shared.numbers_for(class, view, &views, caller),
+            None => views.generations(),
+        }
+    }
+
     async fn offer(&self, view: &View) -> Offer {
         self.offered(view, |_| true, |_| true).await
     }

@@ -2,11 +2,12 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    hash::{BuildHasher, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use gateway_aggregate::Ownership;
-use gateway_domain::{Caller, ListKind, View};
+use gateway_domain::{Caller, Generations, ListKind, View};
 
 use crate::{
     item_view::ItemView,
@@ -18,7 +19,22 @@ use crate::{
 /// Filtered lists by class, the class that was used last at the end.
 pub(crate) struct Filtered {
     limit: usize,
-    classes: Mutex<VecDeque<(u64, Lists)>>,
+    classes: Mutex<VecDeque<(u64, Class)>>,
+    hasher: RandomState,
+}
+
+#[derive(Default)]
+struct Class {
+    lists: Lists,
+    /// What each list showed last, of views that there are.
+    shown: HashMap<(View, ListKind), Seen>,
+}
+
+/// The digest of a list, and how often it has become another since it was first shown.
+#[derive(Clone, Copy, Hash)]
+struct Seen {
+    digest: u64,
+    changes: u64,
 }
 
 type Lists = HashMap<(View, ListKind), Entry>;
@@ -31,17 +47,26 @@ enum Entry {
     Items { of: Arc<ItemView>, among: Arc<Ownership>, shown: Arc<ItemView> },
 }
 
+impl Entry {
+    fn digest(&self, hasher: &RandomState) -> u64 {
+        match self {
+            Self::Tools { shown, .. } => shown.digest(hasher),
+            Self::Items { shown, .. } => shown.digest(hasher),
+        }
+    }
+}
+
 impl Filtered {
     /// Keeps the lists of so many classes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, classes: Mutex::default() }
+        Self { limit, classes: Mutex::default(), hasher: RandomState::new() }
     }
 
     fn get(&self, class: u64, view: &View, list: ListKind) -> Option<Entry> {
         let mut classes = self.classes();
         let at = classes.iter().position(|(known, _)| *known == class)?;
         let known = classes.remove(at)?;
-        let entry = known.1.get(&(view.clone(), list)).cloned();
+        let entry = known.1.lists.get(&(view.clone(), list)).cloned();
         classes.push_back(known);
         entry
     }
@@ -50,16 +75,30 @@ impl Filtered {
         if self.limit == 0 {
             return;
         }
+        let digest = entry.digest(&self.hasher);
         let mut classes = self.classes();
         if !classes.iter().any(|(known, _)| *known == class) {
             while classes.len() >= self.limit {
                 classes.pop_front();
             }
-            classes.push_back((class, Lists::default()));
+            classes.push_back((class, Class::default()));
         }
-        if let Some((_, lists)) = classes.iter_mut().find(|(known, _)| *known == class) {
-            lists.insert((view.clone(), list), entry);
+        if let Some((_, known)) = classes.iter_mut().find(|(known, _)| *known == class) {
+            let key = (view.clone(), list);
+            let seen = known.shown.entry(key.clone()).or_insert(Seen { digest, changes: 0 });
+            if seen.digest != digest {
+                // Counted, since a list that is as it was before may have been seen when it was not.
+                *seen = Seen { digest, changes: seen.changes + 1 };
+            }
+            known.lists.insert(key, entry);
         }
+    }
+
+    /// A number for what a class was shown last; `None`: that is not known any more.
+    fn number(&self, class: u64, view: &View, list: ListKind) -> Option<u64> {
+        let classes = self.classes();
+        let (_, known) = classes.iter().find(|(known, _)| *known == class)?;
+        Some(self.hasher.hash_one(known.shown.get(&(view.clone(), list))?))
     }
 
     /// Forgets what was filtered from lists that are shown no more.
@@ -70,10 +109,13 @@ impl Filtered {
                 Entry::Items { of, .. } => Arc::ptr_eq(of, views.items(*list)),
             })
         };
-        self.classes().iter_mut().for_each(|(_, lists)| lists.retain(|key, entry| is_current(key, entry)));
+        for (_, class) in self.classes().iter_mut() {
+            class.lists.retain(|key, entry| is_current(key, entry));
+            class.shown.retain(|(view, _), _| current(view).is_some());
+        }
     }
 
-    fn classes(&self) -> MutexGuard<'_, VecDeque<(u64, Lists)>> {
+    fn classes(&self) -> MutexGuard<'_, VecDeque<(u64, Class)>> {
         // Every critical section leaves it consistent.
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,6 +141,21 @@ impl Shared {
         let entry = Entry::Tools { of: of.clone(), shown: shown.clone() };
         self.filtered.put(class, view, ListKind::Tools, entry);
         (shown, true)
+    }
+
+    /// Numbers for what a caller of this class is shown, which are the same for lists that are.
+    pub(crate) fn numbers_for(&self, class: u64, view: &View, views: &Views, caller: &Caller) -> Generations {
+        self.tools_for(view, &views.tools, caller);
+        let number = |list, generation| self.filtered.number(class, view, list).unwrap_or(generation);
+        let of_items = |list| {
+            self.items_for(list, view, views.items(list), caller);
+            number(list, views.items(list).generation)
+        };
+        Generations {
+            tools: number(ListKind::Tools, views.tools.generation),
+            prompts: of_items(ListKind::Prompts),
+            resources: of_items(ListKind::Resources).wrapping_add(of_items(ListKind::ResourceTemplates)),
+        }
     }
 
     /// The same of another list.

@@ -1,6 +1,7 @@
 use std::{
     collections::HashMap,
     fmt,
+    hash::{BuildHasher, Hash as _, Hasher as _, RandomState},
     sync::{Arc, OnceLock},
 };
 
@@ -115,6 +116,15 @@ impl ItemView {
         let Content { entries, page_size, .. } = &*self.content;
         let kept = entries.iter().filter(|shown| keep(shown)).cloned().collect();
         Self::new(self.generation, kept, *page_size)
+    }
+
+    /// The same for lists that clients see as the same.
+    pub(crate) fn digest(&self, hasher: &RandomState) -> u64 {
+        let mut state = hasher.build_hasher();
+        for entry in &self.content.entries {
+            (&entry.name, entry.json.as_bytes()).hash(&mut state);
+        }
+        state.finish()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,6 +1,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
+    hash::{BuildHasher, Hash as _, Hasher as _, RandomState},
     sync::{Arc, OnceLock},
 };
 
@@ -171,6 +172,15 @@ impl ListView {
         // Names that are unique among all are so among some.
         let catalog = Catalog::new(entries.cloned().collect()).unwrap_or_default();
         Self::new(self.generation, catalog, tools, self.shown.page_size)
+    }
+
+    /// The same for lists that clients see as the same.
+    pub(crate) fn digest(&self, hasher: &RandomState) -> u64 {
+        let mut state = hasher.build_hasher();
+        for entry in self.shown.catalog.entries() {
+            (entry.name(), entry.tool().definition().raw().as_bytes()).hash(&mut state);
+        }
+        state.finish()
     }
 
     /// The entries with their tools, in the order of names.

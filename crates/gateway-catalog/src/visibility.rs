@@ -166,7 +166,8 @@ impl Rules {
         decision.is_allowed()
     }
 
-    /// A mark hides nothing from a rule that denies: it is asked about the URI without one too.
+    /// A mark hides nothing from a rule: each is asked about the URI without one too, of this downstream. What is allowed
+    /// stays so when another one comes to have the same.
     fn judge_uri(
         &self,
         who: Who<'_>,
@@ -177,8 +178,8 @@ impl Rules {
     ) -> Decision {
         let decision = self.ask(who, act, marked.unwrap_or(own), downstream);
         match marked.map(|_| self.ask(who, act, own, downstream)) {
-            Some(Decision::Denied) => Decision::Denied,
-            _ => decision,
+            Some(unmarked) => either(decision, unmarked),
+            None => decision,
         }
     }
 
@@ -199,6 +200,15 @@ impl Rules {
 /// What has to be allowed: to do something with what is not shown would be to learn of it.
 fn acts(act: Act, shown_for: Act) -> impl Iterator<Item = Act> {
     [shown_for, act].into_iter().take(if act == shown_for { 1 } else { 2 })
+}
+
+/// Of one thing under two names: a rule that denies by either of them, then one that allows by either.
+fn either(one: Decision, other: Decision) -> Decision {
+    match (one, other) {
+        (Decision::Denied, _) | (_, Decision::Denied) => Decision::Denied,
+        (Decision::Allowed, _) | (_, Decision::Allowed) => Decision::Allowed,
+        (Decision::DeniedByDefault, Decision::DeniedByDefault) => Decision::DeniedByDefault,
+    }
 }
 
 /// The first that is no permission, and of those a rule that denies.

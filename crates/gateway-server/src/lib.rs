@@ -6,7 +6,7 @@
 //!
 //! **Must not know**: how a downstream is reached. Everything behind the edge is a port: [`Ports`].
 //!
-//! [`Server`] is the HTTP face, whose addresses can be taken beforehand ([`Bound`]), [`stdio::serve`] the
+//! [`Server`] is the HTTP face, whose addresses can be taken beforehand ([`Bound`]), [`stdio::Face`] the
 //! other one; both take a [`ServerConfig`].
 //!
 //! ```no_run
@@ -55,5 +55,5 @@ pub use edge::Ports;
 pub use listener::Server;
 pub use oauth::{OauthConfig, ScopeRule};
 pub use pages::{PageAnswer, PageRequest, Pages};
-pub use settings::Settings;
+pub use settings::{Rulings, Settings};
 pub use tls::{ClientCertificates, TlsConfig};

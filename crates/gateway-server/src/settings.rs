@@ -61,6 +61,30 @@ impl Settings {
     }
 }
 
+/// Tells a running face what [`Settings::rules_changed`] tells: for the one that has no settings. Clones are for the
+/// same face, and may outlive it to no effect.
+#[derive(Clone)]
+pub struct Rulings {
+    edge: Arc<Edge>,
+}
+
+impl Rulings {
+    pub(crate) fn of(edge: Arc<Edge>) -> Self {
+        Self { edge }
+    }
+
+    /// As [`Settings::rules_changed`].
+    pub fn changed(&self) {
+        self.edge.rules_changed();
+    }
+}
+
+impl fmt::Debug for Rulings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rulings").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings").finish_non_exhaustive()

@@ -1,7 +1,7 @@
 //! The stdio face: the same endpoint for one client, a message a line, both eras in one process
 //! (protocol.md §3, §7.1).
 
-use std::{future::Future, io, pin::pin, sync::Arc};
+use std::{fmt, future::Future, io, pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use gateway_domain::{Caller, Era, Incoming as CameAlong, View};
@@ -13,7 +13,7 @@ use gateway_protocol::{
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter},
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::{JoinError, JoinHandle, JoinSet},
     time::{sleep, timeout},
 };
@@ -22,12 +22,13 @@ use crate::{
     auth::Principal,
     config::ServerConfig,
     edge::{Edge, FAREWELL, Phase, Ports},
-    endpoint::{Answer, Payload, Reply, Visit, legacy, modern},
+    endpoint::{Answer, Payload, Reply, Visit, ask_again, legacy, modern},
     in_flight::Calls,
     listen,
     rescue::Refusal,
     rules::Rules,
     session::Session,
+    settings::Rulings,
 };
 
 /// How many messages may wait for a client that reads slowly before their makers do.
@@ -36,6 +37,47 @@ const WAITING: usize = 64;
 const REFUSED: usize = 64;
 /// How much is read at a time.
 const READ: usize = 16 << 10;
+
+/// The face before it serves.
+pub struct Face {
+    edge: Arc<Edge>,
+}
+
+impl Face {
+    /// Of the configuration, clients, tokens, TLS, hosts, origins, addresses and the version of HTTP have no meaning here.
+    pub fn new(config: ServerConfig, ports: Ports) -> Self {
+        Self { edge: Edge::new(Rules::of_one_client(config), ports) }
+    }
+
+    /// Tells it of rules that have changed, while it serves.
+    pub fn rulings(&self) -> Rulings {
+        Rulings::of(self.edge.clone())
+    }
+
+    /// As [`serve`], which has made it.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn serve<R, W>(
+        self,
+        caller: Caller,
+        reader: R,
+        writer: W,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        serve_on(self.edge, caller, reader, writer, shutdown).await
+    }
+}
+
+impl fmt::Debug for Face {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Face").finish_non_exhaustive()
+    }
+}
 
 /// Serves one client, which is `caller`, until `reader` ends or `shutdown` is ready; then streams end and requests in flight
 /// are answered, at most for the drain time or, after the end of `reader`, until `shutdown` is ready. Those
@@ -59,7 +101,20 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let edge = Edge::new(Rules::of_one_client(config), ports);
+    Face::new(config, ports).serve(caller, reader, writer, shutdown).await
+}
+
+async fn serve_on<R, W>(
+    edge: Arc<Edge>,
+    caller: Caller,
+    reader: R,
+    writer: W,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let rules = edge.rules();
     // One client at the other end, to whom the limits for one caller apply.
     let principal = Principal::new(caller);
@@ -129,6 +184,8 @@ struct Opened {
     session: Arc<Session>,
     /// Tells the client about changes.
     news: AbortOnDrop,
+    /// Asks again for what it watches whenever the rules have changed: the session is in no table.
+    asking: AbortOnDrop,
 }
 
 struct AbortOnDrop(JoinHandle<()>);
@@ -174,7 +231,7 @@ impl Client {
     fn close(self) {
         let edge = self.visit.edge;
         if let Some(opened) = self.session {
-            drop(opened.news);
+            drop((opened.news, opened.asking));
             drop(edge.let_go(opened.session));
         }
         let (sessions, caller) = (edge.ports.sessions.clone(), self.visit.principal.caller.clone());
@@ -250,7 +307,7 @@ impl Client {
         };
         let Visit { edge, principal, view, .. } = &self.visit;
         let opened = edge.sessions.apart(principal, view, client).and_then(|session| {
-            session.begins_with(edge.ports.directory.generations(view));
+            session.begins_with(edge.ports.directory.generations_to(view, &self.visit.caller));
             let stream = listen::legacy(&self.visit, &session, None)?;
             Ok((session, stream))
         });
@@ -266,7 +323,10 @@ impl Client {
         // Behind the welcome, so that nothing of the session comes before it.
         self.say(welcome.payload).await;
         let news = AbortOnDrop(tokio::spawn(speak(stream, self.mouth.downgrade())));
-        if let Some(earlier) = self.session.replace(Opened { session, news }) {
+        // From now on, before anything can be watched.
+        let rulings = edge.rulings.subscribe();
+        let asking = AbortOnDrop(tokio::spawn(follow(rulings, edge.clone(), session.clone())));
+        if let Some(earlier) = self.session.replace(Opened { session, news, asking }) {
             drop(self.visit.edge.let_go(earlier.session));
         }
     }
@@ -340,6 +400,13 @@ async fn speak(mut stream: listen::Opened, mouth: mpsc::WeakSender<Payload>) {
         if mouth.send(message).await.is_err() {
             return;
         }
+    }
+}
+
+/// Keeps what a session watches to the rules, for ever. Dropping the future leaves what is not asked for yet as it is.
+async fn follow(mut rulings: watch::Receiver<u64>, edge: Arc<Edge>, session: Arc<Session>) {
+    while rulings.changed().await.is_ok() {
+        ask_again(edge.clone(), session.clone()).await;
     }
 }
 

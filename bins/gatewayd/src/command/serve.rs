@@ -9,7 +9,7 @@ use crate::{
     edge,
     gateway::Gateway,
     outgoing,
-    reload::{Reloader, Start},
+    reload::{Front, Reloader, Start},
 };
 
 /// Serves over HTTP until told to stop, then drains.
@@ -37,7 +37,7 @@ pub(super) async fn run(
     connections.prove_by(server.settings());
     let scheme = if start.loaded.config.security.tls.is_some() { "https" } else { "http" };
     command::say(format_args!("listening on {scheme}://{}/mcp", server.local_addr()));
-    let reloader = Reloader::new(start, gateway.topology(), Some(server.settings()), verifier);
+    let reloader = Reloader::new(start, gateway.topology(), Front::Http(server.settings()), verifier);
     let reload = reloader.run(hangup, terminal);
     command::beside(reload, stop, async |stop| server.run(stop).await).await;
     gateway.close().await;

@@ -1,15 +1,16 @@
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
-use tokio::signal::unix::Signal;
+use gateway_server::stdio::Face;
+use tokio::{signal::unix::Signal, sync::Notify};
 
 use crate::{
     command::{self, Terminal},
     edge,
     gateway::Gateway,
-    reload::{Reloader, Start},
+    reload::{Front, Reloader, Start},
 };
 
-/// Serves one client over stdin and stdout until it closes stdin.
+/// Serves one client over stdin and stdout until it closes stdin, or is none of the configuration any more.
 pub(super) async fn run(
     start: Start,
     client: Option<&str>,
@@ -21,12 +22,18 @@ pub(super) async fn run(
     let (users, caller) = command::actor(config, client)?;
     let gateway = Gateway::start_to_serve(config, users)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    let config = edge::config(config, None);
-    let reloader = Reloader::new(start, gateway.topology(), None, None);
-    let (ports, reload) = (gateway.ports(), reloader.run(hangup, terminal));
-    let served = command::beside(reload, stop, async |stop| {
-        gateway_server::stdio::serve(config, ports, caller, input, output, stop).await
-    });
+    let face = Face::new(edge::config(config, None), gateway.ports());
+    let gone = Arc::new(Notify::new());
+    let front =
+        Front::Stdio { rulings: face.rulings(), client: client.map(str::to_owned), gone: gone.clone() };
+    let reload = Reloader::new(start, gateway.topology(), front, None).run(hangup, terminal);
+    let stop = async move {
+        tokio::select! {
+            () = stop => {}
+            () = gone.notified() => {}
+        }
+    };
+    let served = command::beside(reload, stop, async |stop| face.serve(caller, input, output, stop).await);
     let served = served.await;
     gateway.close().await;
     served?;

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use gateway_auth::Verifier;
-use gateway_server::Settings;
+use gateway_server::{Rulings, Settings};
 use tokio::signal::unix::Signal;
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
@@ -50,6 +51,53 @@ pub(crate) struct Start {
     pub(crate) files: Stamps,
 }
 
+/// The face in front of a running gateway, to be told of a reload.
+pub(crate) enum Front {
+    Http(Settings),
+    /// Has one client, which keeps its limits.
+    Stdio {
+        rulings: Rulings,
+        /// Who that is, if it is one of the configuration.
+        client: Option<String>,
+        /// Told when that is one no longer: nothing of what follows is for it.
+        gone: Arc<Notify>,
+    },
+}
+
+impl Front {
+    fn face(&self) -> Face {
+        match self {
+            Self::Http(_) => Face::Http,
+            Self::Stdio { .. } => Face::Stdio,
+        }
+    }
+
+    fn settings(&self) -> Option<&Settings> {
+        match self {
+            Self::Http(settings) => Some(settings),
+            Self::Stdio { .. } => None,
+        }
+    }
+
+    fn rules_changed(&self) {
+        match self {
+            Self::Http(settings) => settings.rules_changed(),
+            Self::Stdio { rulings, .. } => rulings.changed(),
+        }
+    }
+
+    /// Whether the one client is none of this configuration; it is told of that.
+    fn is_left_without_client(&self, config: &Config) -> bool {
+        let Self::Stdio { client: Some(name), gone, .. } = self else { return false };
+        let is_gone = config.clients.iter().all(|client| client.name != *name);
+        if is_gone {
+            tracing::warn!(client = name, "the client is not in the configuration any more: stopping");
+            gone.notify_one();
+        }
+        is_gone
+    }
+}
+
 /// Keeps a running gateway to its configuration.
 pub(crate) struct Reloader {
     request: Request,
@@ -59,19 +107,17 @@ pub(crate) struct Reloader {
     notes: Vec<Note>,
     watch: Watch,
     reading: Reading,
-    face: Face,
     topology: Topology,
-    settings: Option<Settings>,
+    front: Front,
     /// Of the issuers that it was started with.
     verifier: Option<Arc<Verifier>>,
 }
 
 impl Reloader {
-    /// `settings` are those of the HTTP face; the other one has none.
     pub(crate) fn new(
         start: Start,
         topology: Topology,
-        settings: Option<Settings>,
+        front: Front,
         verifier: Option<Arc<Verifier>>,
     ) -> Self {
         let Start { mut request, loaded, files } = start;
@@ -86,9 +132,8 @@ impl Reloader {
             notes: loaded.notes,
             watch: Watch::new(files),
             reading: Reading::default(),
-            face: if settings.is_some() { Face::Http } else { Face::Stdio },
             topology,
-            settings,
+            front,
             verifier,
         }
     }
@@ -156,9 +201,9 @@ impl Reloader {
 
     /// Takes a configuration on. What can fail comes before anything is touched (P-19).
     async fn adopt(&mut self, reason: &'static str, loaded: Loaded) -> anyhow::Result<()> {
-        let (waiting, config) = change::needs_restart(self.face, &self.running, loaded.config);
+        let (waiting, config) = change::needs_restart(self.front.face(), &self.running, loaded.config);
         let changes = Changes::between(&self.running, &config);
-        let edge = match self.face {
+        let edge = match self.front.face() {
             Face::Http => change::edge_keys(&self.running, &config),
             Face::Stdio => Vec::new(),
         };
@@ -166,17 +211,21 @@ impl Reloader {
         let (added, changed) = (names(&changes.added), names(&changes.changed));
         let (removed, kept, settings) = (names(&changes.removed), changes.kept, edge.join(" "));
         let steps = self.topology.prepare(&config, changes.into_all())?;
+        if self.front.is_left_without_client(&config) {
+            // Rules without it may allow it more than those it came by.
+            return Ok(());
+        }
         let server = edge::config(&config, self.verifier.clone().map(|verifier| verifier as _));
         // Rules must not be taken on for an edge that is not.
-        if let Some(edge) = &self.settings {
+        if let Some(edge) = self.front.settings() {
             edge.check(&server).context("the configuration as it would be used")?;
         }
         self.take_on_rules(&config)?;
-        if let Some(edge) = &self.settings {
+        if let Some(edge) = self.front.settings() {
             edge.replace(server).context("the configuration as it would be used")?;
-            if are_rules_others(&self.running, &config) {
-                edge.rules_changed();
-            }
+        }
+        if are_rules_others(&self.running, &config) {
+            self.front.rules_changed();
         }
         if edge::is_closed(&self.running) && !edge::is_closed(&config) {
             tracing::warn!(
@@ -285,7 +334,7 @@ impl Reloader {
     }
 
     fn count(&self, applied: bool) {
-        if let Some(settings) = &self.settings {
+        if let Some(settings) = self.front.settings() {
             settings.count_reload(applied);
         }
     }

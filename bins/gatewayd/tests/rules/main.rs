@@ -9,6 +9,7 @@ mod policy;
 mod profiles;
 mod rates;
 mod redaction;
+mod reload;
 #[path = "../gateway/secrets.rs"]
 mod secrets;
 mod spawn;

@@ -311,6 +311,9 @@ async fn other_rules_are_taken_on_and_announced() {
     let mut listening = modern.open("\"l\"", "subscriptions/listen", filter).await.unwrap();
     listening.next().await.unwrap();
     let mut stream = legacy.listen().await.unwrap();
+    let lamp = at(&serving, "lamp", Speaks::modern()).await;
+    let mut unconcerned = lamp.open("\"l\"", "subscriptions/listen", filter).await.unwrap();
+    unconcerned.next().await.unwrap();
     assert!(call(&legacy, "d__add", r#"{"a":1,"b":2}"#).await.error().is_some());
 
     write(&folder, &rules("\"d__add\""));
@@ -318,6 +321,8 @@ async fn other_rules_are_taken_on_and_announced() {
         let told = timeout(PATIENCE, messages.next()).await.unwrap().unwrap().unwrap();
         assert!(told.contains("notifications/tools/list_changed"), "{told}");
     }
+    let told = timeout(Duration::from_millis(500), unconcerned.next()).await;
+    assert!(told.is_err(), "what it is shown is as before: {told:?}");
     for client in [&modern, &legacy] {
         assert_eq!(tools(client).await, ["d__add"]);
         good(&call(client, "d__add", r#"{"a":1,"b":2}"#).await);

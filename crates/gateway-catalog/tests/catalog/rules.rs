@@ -284,6 +284,65 @@ async fn a_mark_hides_nothing_from_a_rule_that_denies() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_allowed_by_its_own_uri_stays_so_when_another_has_the_same() {
+    for (words, shown, hidden) in [
+        (&["allow * x:open*"][..], &["d", "e"][..], &[][..]),
+        (&["allow * x:d__open*"], &["d"], &["e"]),
+        // A rule that denies comes first, whichever of both it names.
+        (&["allow * x:open*", "deny * x:d__open*"], &["e"], &["d"]),
+        (&["allow * x:d__open*", "deny * x:open*"], &[], &["d", "e"]),
+        (&["allow * nothing"], &[], &["d", "e"]),
+    ] {
+        let rules = Words::of(words);
+        let two = [("d", script()), ("e", script())];
+        let scene = Scene::built(two, |_| {}, |builder| builder.with_decider(rules.clone()));
+        let uris = listed(&scene, ListKind::Resources, &View::All, &user()).await;
+        let templates = listed(&scene, ListKind::ResourceTemplates, &View::All, &user()).await;
+        assert!(!uris.contains("shut") && !templates.contains("shut"), "{words:?}: {uris} {templates}");
+        for (names, is_shown) in [(shown, true), (hidden, false)] {
+            for name in names {
+                let (uri, template) = (format!("x:{name}__open"), format!("x:{name}__open/{{a}}"));
+                assert_eq!(uris.contains(&format!("\"{uri}\"")), is_shown, "{words:?}: {uri} in {uris}");
+                assert_eq!(templates.contains(&template), is_shown, "{words:?}: {template} in {templates}");
+                for subject in [resource(&uri), completion(&template)] {
+                    let resolve = Resolve::new(scene.catalog.clone(), World::default());
+                    let outcome = resolve.dispatch(call_of(&user(), View::All, subject.clone())).await;
+                    assert_eq!(outcome.is_ok(), is_shown, "{words:?}: {subject:?}");
+                }
+                let watched = subscribe(&scene, &World::default(), View::All, &uri).await;
+                assert_eq!(watched.is_ok(), is_shown, "{words:?}: {uri}");
+            }
+        }
+    }
+}
+
+/// A rule that names a downstream is about what that one has.
+#[tokio::test(start_paused = true)]
+async fn whose_a_resource_is_counts_under_both_of_its_names() {
+    let two = [("d", script()), ("e", script())];
+    let scene = Scene::built(two, |_| {}, |builder| builder.with_decider(Arc::new(OpenOfE)));
+    let uris = listed(&scene, ListKind::Resources, &View::All, &user()).await;
+    assert!(uris.contains("\"x:e__open\"") && !uris.contains("x:d__open"), "{uris}");
+}
+
+/// `x:open` of `e` may be used, and nothing else.
+struct OpenOfE;
+
+impl Decider for OpenOfE {
+    fn decide(&self, _: &Caller, access: &Access<'_>) -> Decision {
+        let is_of_e = access.downstream.is_some_and(|downstream| downstream.as_str() == "e");
+        match is_of_e && access.name == "x:open" {
+            true => Decision::Allowed,
+            false => Decision::DeniedByDefault,
+        }
+    }
+
+    fn class(&self, _: &Caller) -> Option<u64> {
+        Some(1)
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_shown_is_not_completed_or_watched_either() {
     let rules = Words::of(&["allow completion/complete *", "allow resources/subscribe *"]);
     let scene = scene(&rules, true);
@@ -467,6 +526,67 @@ async fn other_rules_hold_at_once_and_are_told_of() {
             assert!(now.tools > seen.tools && now.prompts > seen.prompts && now.resources > seen.resources);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_a_caller_is_shown_is_a_change_to_it() {
+    let rules = Words::of(&["allow * d__open*", "allow * x:open*"]);
+    for is_public in [true, false] {
+        rules.say(&["allow * d__open*", "allow * x:open*"]);
+        let scene = scene(&rules, is_public);
+        scene.catalog.settled(ms(100)).await;
+        for view in [View::All, view("d")] {
+            scene.fake("d").follow(script());
+            let becomes = async |script: Script| {
+                let seen = scene.catalog.generation(&view);
+                scene.fake("d").follow(script);
+                scene.catalog.flush(None);
+                scene.catalog.changed(&view, seen).await;
+            };
+            let numbers = |caller: &Caller| scene.catalog.generations_to(&view, caller);
+            let whole = Script::tools(&["open", "shut", "inner", "shut2"])
+                .and(ListKind::Prompts, &[r#"{"name":"open"}"#, r#"{"name":"shut2"}"#])
+                .and(
+                    ListKind::Resources,
+                    &[r#"{"uri":"x:open","name":"n"}"#, r#"{"uri":"x:shut2","name":"n"}"#],
+                )
+                .and(ListKind::ResourceTemplates, &[r#"{"uriTemplate":"x:open/{a}","name":"n"}"#]);
+            let before = [user(), root()].map(|caller| numbers(&caller));
+            becomes(whole.clone()).await;
+            let after = [user(), root()].map(|caller| numbers(&caller));
+            assert_eq!(before[0] == after[0], is_public, "{view:?}: of what is not known all are told");
+            assert_ne!(before[1].tools, after[1].tools, "{view:?}");
+            if !is_public {
+                continue;
+            }
+            assert_ne!(before[1].prompts, after[1].prompts);
+            assert_ne!(before[1].resources, after[1].resources);
+            // One list of those that are shown, then the same as before, which may have been seen as another.
+            becomes(Script { ..Script::tools(&["open", "open2"]) }).await;
+            let other = numbers(&user());
+            assert!(other.tools != after[0].tools && other.prompts != after[0].prompts, "{view:?}");
+            assert_ne!(other.resources, after[0].resources, "{view:?}");
+            becomes(script()).await;
+            let again = numbers(&user());
+            assert!(![after[0].tools, other.tools].contains(&again.tools), "{view:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_rules_are_a_change_to_whom_they_show_others() {
+    let rules = Words::of(&["allow * d__open"]);
+    let scene = scene(&rules, true);
+    scene.catalog.settled(ms(100)).await;
+    let numbers = || scene.catalog.generations_to(&View::All, &user());
+    let before = numbers();
+    rules.say(&["allow * d__open", "allow * nothing"]);
+    scene.catalog.rules_changed();
+    assert_eq!(numbers(), before, "it is shown the same");
+    rules.say(&["allow tools/call d__*", "allow prompts/get d__open"]);
+    scene.catalog.rules_changed();
+    let after = numbers();
+    assert!(after.tools != before.tools && after.prompts == before.prompts, "{before:?} {after:?}");
 }
 
 #[tokio::test(start_paused = true)]

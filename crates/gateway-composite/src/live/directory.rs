@@ -97,6 +97,14 @@ impl Directory for LiveWorkflows {
         Generations { tools: inner.tools.saturating_add(self.replaced(view)), ..inner }
     }
 
+    /// Whose workflows are others depends on tools that are on no list: where there are any, all are told.
+    fn generations_to(&self, view: &View, caller: &Caller) -> Generations {
+        let inner = self.shared.directory.generations_to(view, caller);
+        let has_workflows = view.downstream().is_none() && !self.offered().definitions.is_empty();
+        let tools = if has_workflows { self.shared.directory.generations(view).tools } else { inner.tools };
+        Generations { tools: tools.wrapping_add(self.replaced(view)), ..inner }
+    }
+
     async fn changed(&self, view: &View, seen: u64) -> u64 {
         let mut offered = self.offered.subscribe();
         loop {

@@ -136,6 +136,12 @@ pub trait Directory: Send + Sync {
     /// The same for each list: what has changed is told by comparing.
     fn generations(&self, view: &View) -> Generations;
 
+    /// The same as numbers that are others where the caller is shown other lists than before. They do not grow, and may be
+    /// others though the lists are not. Never blocks.
+    fn generations_to(&self, view: &View, _caller: &Caller) -> Generations {
+        self.generations(view)
+    }
+
     /// Waits until the view shows something else than generation `seen`, and returns its number.
     async fn changed(&self, view: &View, seen: u64) -> u64;
 

@@ -230,7 +230,7 @@ async fn handshake(visit: &Visit, request: &Rpc) -> Posted {
     }
     match edge.sessions.open(&visit.principal, &visit.view, client) {
         Ok((session, evicted)) => {
-            session.begins_with(edge.ports.directory.generations(&visit.view));
+            session.begins_with(edge.ports.directory.generations_to(&visit.view, &visit.caller));
             if let Some(evicted) = evicted {
                 drop(edge.let_go(evicted));
             }

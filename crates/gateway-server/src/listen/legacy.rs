@@ -81,7 +81,7 @@ async fn tell(visit: &Visit, session: &Session) {
     loop {
         // Looked at first, so that a change behind the look at the lists is waited for in vain by nobody.
         let seen = directory.generation(view);
-        let now = directory.generations(view);
+        let now = directory.generations_to(view, &visit.caller);
         let mut told = session.told().lock().await;
         for message in changed(*told, now) {
             // Before that the client has no lists that could have changed.

@@ -217,7 +217,7 @@ impl Seen {
         let directory = &visit.edge.ports.directory;
         // In this order: what changes between the two is found to be a change of nothing.
         let generation = directory.generation(&visit.view);
-        Self { generation, lists: directory.generations(&visit.view) }
+        Self { generation, lists: directory.generations_to(&visit.view, &visit.caller) }
     }
 }
 

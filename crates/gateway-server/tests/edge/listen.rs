@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use gateway_server::ClientKey;
+use gateway_testkit::client::{HttpClient, Speaks};
 use tokio::time::timeout;
 
 use crate::support::{QUIET, keys, start, until};
@@ -137,6 +139,34 @@ async fn what_the_rules_refuse_from_now_on_is_watched_no_longer() {
     server.world.refused.lock().unwrap().clear();
     tokio::time::sleep(QUIET).await;
     assert_eq!(server.world.watching(), 4, "what is gone has to be asked for");
+}
+
+#[tokio::test]
+async fn who_is_shown_the_same_as_before_is_told_nothing() {
+    let server = start(|config| {
+        config.clients = keys();
+        config.clients.push(ClientKey::new("lab", "l"));
+    })
+    .await;
+    server.world.change();
+    let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
+    for (key, is_told) in [("k", true), ("l", false)] {
+        for speaks in [Speaks::modern(), Speaks::legacy()] {
+            let client = HttpClient::new(&server.url(), speaks.clone()).unwrap();
+            let client = client.with_header("authorization", &format!("Bearer {key}"));
+            client.shake_hands().await.unwrap();
+            let mut stream = match &speaks {
+                Speaks::Modern(_) => client.open("7", "subscriptions/listen", filter).await.unwrap(),
+                Speaks::Legacy(_) => client.listen().await.unwrap(),
+            };
+            if speaks == Speaks::modern() {
+                stream.next().await.unwrap();
+            }
+            assert!(heard(&mut stream).await.is_empty(), "{key} {speaks:?}: nothing has changed");
+            server.world.change();
+            assert_eq!(!heard(&mut stream).await.is_empty(), is_told, "{key} {speaks:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{
 };
 
 use gateway_domain::SessionKey;
-use gateway_server::{ServerConfig, stdio};
+use gateway_server::{Rulings, ServerConfig, stdio};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines},
     sync::oneshot,
@@ -17,6 +17,7 @@ use crate::support::{MODERN, OURS, QUIET, World, config, envelope, until, world}
 
 struct Client {
     world: Arc<World>,
+    rulings: Rulings,
     lines: Lines<BufReader<DuplexStream>>,
     input: DuplexStream,
     stop: Option<oneshot::Sender<()>>,
@@ -31,15 +32,11 @@ fn start(configure: impl FnOnce(&mut ServerConfig)) -> Client {
     let (output, writer) = tokio::io::duplex(1 << 20);
     let (stop, stopped) = oneshot::channel();
     let shutdown = async { drop(stopped.await) };
-    let served = tokio::spawn(stdio::serve(
-        config,
-        world.ports(),
-        gateway_domain::Caller::anonymous(),
-        reader,
-        writer,
-        shutdown,
-    ));
-    Client { world, lines: BufReader::new(output).lines(), input, stop: Some(stop), served }
+    let face = stdio::Face::new(config, world.ports());
+    let rulings = face.rulings();
+    let served = face.serve(gateway_domain::Caller::anonymous(), reader, writer, shutdown);
+    let served = tokio::spawn(served);
+    Client { world, rulings, lines: BufReader::new(output).lines(), input, stop: Some(stop), served }
 }
 
 impl Client {
@@ -208,6 +205,41 @@ async fn changes_are_told_to_legacy_clients_and_to_modern_ones_that_listen() {
     client.world.change();
     assert_eq!(client.hear().await, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     assert!(client.is_quiet().await);
+}
+
+#[tokio::test]
+async fn what_the_rules_refuse_from_now_on_is_watched_no_longer() {
+    let filter = r#""notifications":{"resourceSubscriptions":["a:1","a:2","a:3"]},"#;
+    for is_modern in [true, false] {
+        let mut client = start(|_| {});
+        client.world.offer_all();
+        if is_modern {
+            client.ask(&modern("\"L\"", "subscriptions/listen", filter)).await;
+        } else {
+            client.initialize("2025-11-25").await;
+            for uri in ["a:1", "a:2", "a:3"] {
+                let params = format!(r#"{{"uri":"{uri}"}}"#);
+                let request = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":"#;
+                assert!(client.ask(&format!("{request}{params}}}")).await.contains(r#""result""#));
+            }
+        }
+        let world = client.world.clone();
+        assert_eq!(world.watching(), 3);
+        world.refused.lock().unwrap().push("a:1");
+        world.down.lock().unwrap().push("a:2");
+        client.rulings.changed();
+        until(|| world.watching() == 2).await;
+        until(|| world.watched.lock().unwrap().len() == 4).await;
+        let mut heard = Vec::new();
+        for uri in ["a:1", "a:2", "a:3"] {
+            world.update(uri, &format!(r#"{{"uri":"{uri}"}}"#));
+        }
+        while let Ok(line) = timeout(3 * QUIET, client.lines.next_line()).await {
+            heard.push(line.unwrap().expect("the face goes on"));
+        }
+        let heard = heard.concat();
+        assert_eq!(["a:1", "a:2", "a:3"].map(|uri| heard.contains(uri)), [false, true, true], "{heard}");
+    }
 }
 
 #[tokio::test]

@@ -225,6 +225,10 @@ impl Directory for Shelves {
         Generations { tools: self.generation(view), prompts: 5, resources: 6 }
     }
 
+    fn generations_to(&self, _: &View, _: &Caller) -> Generations {
+        Generations { tools: 70, prompts: 80, resources: 90 }
+    }
+
     async fn changed(&self, view: &View, seen: u64) -> u64 {
         let mut generation = self.generation.subscribe();
         while self.generation(view) == seen {

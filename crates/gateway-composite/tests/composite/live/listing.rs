@@ -221,6 +221,22 @@ async fn a_change_of_workflows_is_a_change_of_the_tools_on_mcp() {
     );
 }
 
+#[tokio::test]
+async fn where_there_are_workflows_all_are_told_of_other_tools() {
+    let single = View::Downstream(DownstreamName::parse("d").expect("a name"));
+    let world = World::new(&[("d__t", "")], &[]);
+    let tools = |view: &View| world.live.generations_to(view, &Caller::anonymous()).tools;
+    assert_eq!((tools(&View::All), tools(&single)), (70, 70));
+    world.live.replace(definitions(&[&asking("a")])).expect("it can be");
+    world.shelves.change(|_| {});
+    let all = world.live.generations(&View::All).tools;
+    assert_eq!((tools(&View::All), tools(&single)), (all, 70));
+    world.live.replace(definitions(&[])).expect("it can be");
+    assert_eq!(tools(&View::All), 72, "they were others twice");
+    let others = world.live.generations_to(&View::All, &Caller::anonymous());
+    assert_eq!((others.prompts, others.resources), (80, 90));
+}
+
 /// What is told of a replacement, by the number of the list of tools.
 #[track_caller]
 fn check_replaced(before: &str, after: &str, number: u64) {
