@@ -195,14 +195,11 @@ impl OauthConfig {
                 self.mode == Mode::Exchange && self.token_url.is_none(),
                 "exchange needs token_url, so that callers' tokens are sent nowhere else",
             ),
-            (
-                interactive && self.token_url.is_some(),
-                "token_url is for client_credentials, jwt_bearer and exchange",
-            ),
-            (!interactive && self.client.id.is_none(), "client_credentials and exchange need client_id"),
+            (interactive && self.token_url.is_some(), "token_url is for what works without a login"),
+            (!interactive && self.client.id.is_none(), "client_id is needed without a login"),
             (
                 !interactive && !asserted && self.client.secret.is_none() && self.client.key.is_none(),
-                "client_credentials and exchange need client_secret or private_key",
+                "client_secret or private_key is needed without a login or an assertion",
             ),
             (
                 self.client.secret.is_some() && self.issuer.is_none() && self.token_url.is_none(),
@@ -221,10 +218,7 @@ impl OauthConfig {
                 self.resource.as_deref().is_some_and(|text| !is_uri(text)),
                 "resource is no absolute URI without fragment",
             ),
-            (
-                interactive && self.resource.is_some(),
-                "resource is for client_credentials, jwt_bearer and exchange",
-            ),
+            (interactive && self.resource.is_some(), "resource is for what works without a login"),
             (!self.exchange.has_types(), "a type of the exchange is no URI"),
             (!is_base(&self.mode), "base is neither https nor http on the loopback"),
         ];

@@ -37,11 +37,15 @@ impl Default for Exchange {
 }
 
 impl Exchange {
-    /// The form of an exchange, without what it is for.
+    /// The form of an exchange, without what it is for. The actor's token is told to `confide` before it is sent.
     ///
     /// # Errors
     /// [`OauthError::NoActor`].
-    pub(super) async fn form(&self, subject: &Secret) -> Result<Form, OauthError> {
+    pub(super) async fn form(
+        &self,
+        subject: &Secret,
+        confide: impl FnOnce(&Secret),
+    ) -> Result<Form, OauthError> {
         let form = Form::default()
             .with("grant_type", TOKEN_EXCHANGE)
             .with("subject_token", subject.expose())
@@ -49,6 +53,7 @@ impl Exchange {
             .with("requested_token_type", &self.requested_type);
         let Some(actor) = &self.actor else { return Ok(form) };
         let token = actor.token.word().await.map_err(|reason| OauthError::NoActor { reason })?;
+        confide(&token);
         Ok(form.with("actor_token", token.expose()).with("actor_token_type", &actor.kind))
     }
 

@@ -123,7 +123,9 @@ impl Shared {
             return Ok(asserting(&self.provided(provider, need, found).await?));
         }
         let form = match (&need.subject, &config.assertion) {
-            (Some(subject), _) => config.exchange.form(&subject.token).await?,
+            (Some(subject), _) => {
+                config.exchange.form(&subject.token, |actor| self.checked.confide([actor])).await?
+            }
             (None, Some(assertion)) => {
                 let word = assertion.word().await.map_err(|reason| OauthError::NoAssertion { reason })?;
                 self.checked.confide([&word]);

@@ -214,7 +214,7 @@ fn what_cannot_be_asked_for_is_refused() {
         ),
         (
             |config| config.client.secret = None,
-            "client_credentials and exchange need client_secret or private_key",
+            "client_secret or private_key is needed without a login or an assertion",
         ),
     ];
     for (change, rule) in rows {

@@ -233,7 +233,7 @@ fn what_cannot_be_asked_for_is_refused() {
                 (config.token_url, config.issuer) = (None, Some("https://issuer.example".into()));
                 config.resource = Some("urn:x".into());
             },
-            "resource is for client_credentials, jwt_bearer and exchange",
+            "resource is for what works without a login",
         ),
     ];
     for (change, rule) in rows {

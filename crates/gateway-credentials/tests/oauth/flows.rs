@@ -4,7 +4,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use gateway_credentials::oauth::{Confidant, MemoryStore, Mode, OauthConfig, OauthError, Probe};
+use gateway_credentials::{
+    fixed::Source,
+    oauth::{Actor, Confidant, MemoryStore, Mode, OauthConfig, OauthError, Probe},
+};
 use gateway_domain::{Caller, Grants, Incoming, Secret};
 use gateway_egress::{CredentialError, Credentials as _, Named, Reaction};
 use http::HeaderMap;
@@ -686,7 +689,9 @@ async fn who_is_confided_in_hears_of_every_secret_that_was_not_configured() {
     assert_eq!(third.take(), ["m1"]);
     let mut exchange = confiding(machine(Mode::Exchange), &third);
     exchange.token_url = Some(TOKEN.into());
+    let actor = Arc::new(Source::Value("actor-1".into()));
+    exchange.exchange.actor = Some(Actor { token: actor, kind: exchange.exchange.subject_type.clone() });
     let exchange = credentials(exchange, &fake);
     assert_eq!(token(&exchange, Some(&user("ann", "t"))).await.unwrap(), "x1");
-    assert_eq!(third.take(), ["x1"]);
+    assert_eq!(third.take(), ["actor-1", "x1"]);
 }

@@ -145,12 +145,12 @@ async fn what_the_rules_refuse_from_now_on_is_watched_no_longer() {
 async fn who_is_shown_the_same_as_before_is_told_nothing() {
     let server = start(|config| {
         config.clients = keys();
-        config.clients.push(ClientKey::new("lab", "l"));
+        config.clients.push(ClientKey::new("blind", "b"));
     })
     .await;
     server.world.change();
     let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
-    for (key, is_told) in [("k", true), ("l", false)] {
+    for (key, is_told) in [("k", true), ("b", false)] {
         for speaks in [Speaks::modern(), Speaks::legacy()] {
             let client = HttpClient::new(&server.url(), speaks.clone()).unwrap();
             let client = client.with_header("authorization", &format!("Bearer {key}"));

@@ -224,10 +224,10 @@ impl Directory for World {
         *self.generations.lock().unwrap()
     }
 
-    /// What changes is hidden from `lab`.
+    /// What changes is hidden from `blind`.
     fn generations_to(&self, view: &View, caller: &Caller) -> Generations {
         match caller.client_name() {
-            Some("lab") => Generations::default(),
+            Some("blind") => Generations::default(),
             _ => self.generations(view),
         }
     }

@@ -332,7 +332,7 @@ const UNUSABLE: &[(&str, &[&str])] = &[
     ),
     (
         "[downstreams.r]\nurl = \"https://r.example\"\n[downstreams.r.auth]\ntype = \"oauth\"\ntoken_url = \"https://g.example/token\"",
-        &["g.toml:3: downstreams.r.auth: token_url is for client_credentials, jwt_bearer and exchange"],
+        &["g.toml:3: downstreams.r.auth: token_url is for what works without a login"],
     ),
     (
         "key_header = \"x-key\"\n[downstreams.r]\nurl = \"https://r.example\"\nforward_headers = [\"x-key\"]",
