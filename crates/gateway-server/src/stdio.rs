@@ -69,7 +69,59 @@ impl Face {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        serve_on(self.edge, caller, reader, writer, shutdown).await
+        let Self { edge } = self;
+        let rules = edge.rules();
+        // One client at the other end, to whom the limits for one caller apply.
+        let principal = Principal::new(caller);
+        let (mouth, messages) = mpsc::channel(WAITING);
+        let mut writing = JoinSet::new();
+        writing.spawn(write(messages, writer));
+        let drain = rules.config.limits.drain;
+        let caller = principal.caller.clone();
+        let incoming = rules.config.passes_incoming.then(|| Arc::new(CameAlong::from(caller.clone())));
+        let (view, peer, trace) = (View::All, None, None);
+        let visit = Visit {
+            edge: edge.clone(),
+            rules,
+            principal,
+            caller,
+            peer,
+            view,
+            streams: true,
+            incoming,
+            trace,
+        };
+        let mut client =
+            Client { visit, mouth, calls: Arc::default(), session: None, running: JoinSet::new() };
+
+        let mut shutdown = pin!(shutdown);
+        let mut stopped = false;
+        let ended = tokio::select! {
+            ended = client.read(reader) => ended,
+            () = &mut shutdown => {
+                stopped = true;
+                Ok(())
+            }
+            written = writing.join_next() => outcome(written),
+        };
+        edge.advance(Phase::Draining);
+        let rest = async {
+            tokio::select! {
+                () = client.finish() => {}
+                // Nobody hears the answers any more.
+                written = writing.join_next() => return outcome(written),
+            }
+            client.close();
+            outcome(writing.join_next().await)
+        };
+        let mut rest = pin!(rest);
+        let written = tokio::select! {
+            written = &mut rest => written,
+            () = sleep(drain) => farewell(&edge, rest).await,
+            () = shutdown, if !stopped => farewell(&edge, rest).await,
+        };
+        edge.advance(Phase::Closed);
+        ended.and(written)
     }
 }
 
@@ -102,61 +154,6 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     Face::new(config, ports).serve(caller, reader, writer, shutdown).await
-}
-
-async fn serve_on<R, W>(
-    edge: Arc<Edge>,
-    caller: Caller,
-    reader: R,
-    writer: W,
-    shutdown: impl Future<Output = ()>,
-) -> io::Result<()>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    let rules = edge.rules();
-    // One client at the other end, to whom the limits for one caller apply.
-    let principal = Principal::new(caller);
-    let (mouth, messages) = mpsc::channel(WAITING);
-    let mut writing = JoinSet::new();
-    writing.spawn(write(messages, writer));
-    let drain = rules.config.limits.drain;
-    let caller = principal.caller.clone();
-    let incoming = rules.config.passes_incoming.then(|| Arc::new(CameAlong::from(caller.clone())));
-    let (view, peer, trace) = (View::All, None, None);
-    let visit =
-        Visit { edge: edge.clone(), rules, principal, caller, peer, view, streams: true, incoming, trace };
-    let mut client = Client { visit, mouth, calls: Arc::default(), session: None, running: JoinSet::new() };
-
-    let mut shutdown = pin!(shutdown);
-    let mut stopped = false;
-    let ended = tokio::select! {
-        ended = client.read(reader) => ended,
-        () = &mut shutdown => {
-            stopped = true;
-            Ok(())
-        }
-        written = writing.join_next() => outcome(written),
-    };
-    edge.advance(Phase::Draining);
-    let rest = async {
-        tokio::select! {
-            () = client.finish() => {}
-            // Nobody hears the answers any more.
-            written = writing.join_next() => return outcome(written),
-        }
-        client.close();
-        outcome(writing.join_next().await)
-    };
-    let mut rest = pin!(rest);
-    let written = tokio::select! {
-        written = &mut rest => written,
-        () = sleep(drain) => farewell(&edge, rest).await,
-        () = shutdown, if !stopped => farewell(&edge, rest).await,
-    };
-    edge.advance(Phase::Closed);
-    ended.and(written)
 }
 
 /// Lets `rest` say what can be said at once.

@@ -16,4 +16,6 @@ mod spawn;
 #[path = "../gateway/support.rs"]
 #[expect(dead_code, reason = "what only the other tests use")]
 mod support;
+#[path = "../gateway/telling.rs"]
+mod telling;
 mod world;

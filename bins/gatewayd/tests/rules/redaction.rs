@@ -4,27 +4,21 @@ use gateway_testkit::client::Speaks;
 
 use crate::{
     support::{Folder, Serving, fake, has, toml, until},
+    telling::telling,
     world::{Files as _, at, call, eras, good, json},
 };
 
 const CANARY: &str = r#"canary"\öé-7f3a9c"#;
 
-/// A program that answers every call with an error that has its `TOKEN` in it.
-const TELLS: &str = r#"
-while read -r line; do
-  id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
-  case $line in
-    *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"t\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"tell\",\"inputSchema\":{\"type\":\"object\"}}]}}" ;;
-    *'"tools/call"'*) echo "the token is $TOKEN" >&2; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"token $TOKEN is wrong\",\"data\":{\"t\":\"$TOKEN\"}}}" ;;
-    *'"id"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"no\"}}" ;;
-  esac
-done
-"#;
+/// What it does at its start, and how it answers every call: with an error that has its `TOKEN` in it.
+const TELLS: [&str; 2] = [
+    r#":"#,
+    r#"echo "the token is $TOKEN" >&2; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"token $TOKEN is wrong\",\"data\":{\"t\":\"$TOKEN\"}}}""#,
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_said_in_neither_direction() {
-    let script = ["sh", "-c", TELLS].map(str::to_owned);
+    let script = ["sh", "-c", &telling(TELLS[0], TELLS[1])].map(str::to_owned);
     let config = [
         "[redaction]\nmax_result_bytes = \"2KiB\"\n".to_owned(),
         "[redaction.values]\nlicense = { env = \"CANARY\" }\n".to_owned(),

@@ -14,6 +14,7 @@ use crate::{
     issuer::{CLIENT_SECRET, Issuer, REFRESH},
     login::{self, BROWSER},
     process::{Folder, Serving, fake},
+    telling::telling,
     tls,
     web::{self, Asked, Web},
 };
@@ -52,18 +53,11 @@ const VARIABLES: [(&str, &str); 12] = [
     ("PLAIN", "nothing to hide"),
 ];
 
-/// Prints its environment to stderr, and answers every call with an error that has its secret in it.
-const TELLS: &str = r#"env >&2
-while read -r line; do
-  id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
-  case $line in
-    *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"t\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"tell\",\"inputSchema\":{\"type\":\"object\"}}]}}" ;;
-    *'"tools/call"'*) env >&2; echo "not JSON: $LOUD"; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"it is $LOUD\"}}" ;;
-    *'"id"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"no\"}}" ;;
-  esac
-done
-"#;
+/// Prints its environment to stderr at its start, and answers every call with an error that has its secret in it.
+const TELLS: [&str; 2] = [
+    r#"env >&2"#,
+    r#"env >&2; echo "not JSON: $LOUD"; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32000,\"message\":\"it is $LOUD\"}}""#,
+];
 
 /// All that is outside of the gateway.
 struct World {
@@ -92,7 +86,7 @@ impl World {
         let [header, file, command, exchange] = self.fakes.each_ref().map(HttpFake::url);
         let (issuer, asked) = (self.issuer.url(), self.asked.url());
         let aside = ["sh", "-c", "cat printed; cat aside >&2"].map(str::to_owned);
-        let loud = ["sh", "-c", TELLS].map(str::to_owned);
+        let loud = ["sh", "-c", &telling(TELLS[0], TELLS[1])].map(str::to_owned);
         format!(
             "listen = \"127.0.0.1:0\"\npolicy.default = \"allow\"\nextensions = [\"io.modelcontextprotocol/tasks\"]\n\
              [log]\nlevel = \"trace\"\n[questions]\nstate_key = {{ env = \"STATE_KEY\" }}\n\

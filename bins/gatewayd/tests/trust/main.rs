@@ -12,5 +12,7 @@ mod outbound;
 mod process;
 #[path = "../gateway/secrets.rs"]
 mod secrets;
+#[path = "../gateway/telling.rs"]
+mod telling;
 mod tls;
 mod web;
